@@ -1,0 +1,37 @@
+# make demo: from a fresh clone to a picture of a shortcut.  make test: every check.  Both set themselves up.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test venv lint types pytest bench
+
+demo: venv
+	$(BIN)/unspur demo --out demo
+
+test: lint types pytest
+
+venv: $(STAMP)
+
+# torch first and pinned: an unpinned torch may bring gigabytes of CUDA packages. torchvision without its dependencies
+# for the same reason: everything it needs is in the constraints and installed by the next line.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch torchvision
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: venv
+	$(BIN)/mypy
+
+# One process a core and one thread a process: torch's own threads would only get in each other's way.
+pytest: venv
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+
+bench: venv
+	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done

@@ -1,0 +1,90 @@
+"""Files that are whole or absent: atomic writes, and safetensors with a JSON note."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unspur.errors import UnspurError
+
+if TYPE_CHECKING:  # `unspur --help` must not wait for torch
+    from torch import Tensor
+
+PARTIAL = ".partial-"  # the prefix of files that a killed process may leave behind
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path`` and move it there only when the block succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=PARTIAL, suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files private; the result should be as readable as any other file of the user's.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` so that ``path`` holds all of it or what it held before."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as indented JSON; not-a-number becomes an error here, not in the reader."""
+    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file, naming the file when it is not JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UnspurError(f"{path} does not exist.") from None
+    except (ValueError, OSError) as error:
+        raise UnspurError(f"{path} cannot be read as JSON ({error}); restore or delete it.") from None
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], note: Any = None) -> None:
+    """Write ``tensors`` as safetensors, with ``note`` as JSON in the header."""
+    from safetensors.torch import save_file
+
+    # clone: safetensors refuses tensors that share memory, as tied weights do.
+    whole = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+    with replacing(path) as temporary:
+        save_file(whole, temporary, metadata={"note": json.dumps(note)})
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:
+    """Read what ``write_tensors`` wrote: the tensors and the note."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        raise UnspurError(f"{path} does not exist.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            note = (file.metadata() or {}).get("note", "null")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a dict)
+            return tensors, json.loads(note)
+    except (SafetensorError, ValueError, OSError) as error:
+        raise UnspurError(f"{path} is not a readable safetensors file ({error}); restore or delete it.") from None
+
+
+def remove_partial(folder: Path) -> None:
+    """Delete what a killed process left half-written in ``folder`` or below it."""
+    for path in folder.rglob(PARTIAL + "*"):
+        path.unlink(missing_ok=True)

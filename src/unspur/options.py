@@ -1,0 +1,174 @@
+"""Frozen dataclasses as configuration: their fields from text, to and from JSON, and described to a person."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+
+from unspur.errors import UnspurError, unknown
+
+T = TypeVar("T")
+
+
+class Option(NamedTuple):
+    """One setting: its dotted key, its default and what the source says of it."""
+
+    key: str
+    default: Any
+    comment: str
+
+
+def make(cls: type[T], kind: str, values: Mapping[str, Any]) -> T:
+    """``cls(**values)``, with a helpful error for a name that is not a field."""
+    names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in names:
+            raise unknown(f"option of {kind}", name, names)
+    return cls(**values)
+
+
+def options(spec: Any, prefix: str = "") -> Iterator[Option]:
+    """Every setting of ``spec``, the nested ones behind their parent."""
+    comments = _comments(type(spec))
+    for field in dataclasses.fields(spec):
+        value, key = getattr(spec, field.name), prefix + field.name
+        default = _spec_name(value) if dataclasses.is_dataclass(value) else value
+        yield Option(key, default, comments.get(field.name, ""))
+        if dataclasses.is_dataclass(value):
+            yield from options(value, key + ".")
+
+
+def with_option(spec: T, key: str, text: str, full_key: str | None = None) -> T:
+    """``spec`` with the field at dotted ``key`` set from ``text``.
+
+    >>> from unspur.train.recipe import SGD
+    >>> with_option(with_option(SGD(), "schedule", "step"), "schedule.every", "3").schedule
+    StepDecay(every=3, gamma=0.5)
+    """
+    full_key = full_key or key
+    head, _, rest = key.partition(".")
+    hints = _hints(type(spec))
+    if head not in hints or (rest and not dataclasses.is_dataclass(getattr(spec, head))):
+        raise _unknown_key(spec, key, full_key)
+    try:
+        value = with_option(getattr(spec, head), rest, text, full_key) if rest else parse(text, hints[head])
+    except ValueError as error:
+        raise UnspurError(f"{full_key} must be {error} but got '{text}'.") from None
+    changed: T = dataclasses.replace(spec, **{head: value})  # type: ignore[type-var]
+    return changed
+
+
+def parse(text: str, hint: Any) -> Any:
+    """``text`` as a value of type ``hint``; a ValueError says what would have been allowed.
+
+    >>> parse("0.1", float | None), parse("none", float | None), parse("1,2", tuple[int, ...])
+    (0.1, None, (1, 2))
+    """
+    choices = [hint] if get_origin(hint) not in (typing.Union, types.UnionType) else list(get_args(hint))
+    for choice in choices:
+        try:
+            return _parse_one(text, choice)
+        except (ValueError, TypeError):
+            continue
+    raise ValueError(" or ".join(dict.fromkeys(_wanted(choice) for choice in choices)))
+
+
+def to_json(spec: Any) -> dict[str, Any]:
+    """The spec's name and fields as plain JSON values."""
+    hints = _hints(type(spec))
+    return {"name": spec.name} | {key: _plain(getattr(spec, key), hint) for key, hint in hints.items()}
+
+
+def from_json(value: Mapping[str, Any], hint: Any) -> Any:
+    """The spec that ``to_json`` described, of one of the classes in ``hint``."""
+    specs: list[Any] = [cls for cls in get_args(hint) or (hint,) if dataclasses.is_dataclass(cls)]
+    cls = next((cls for cls in specs if cls.name == value.get("name")), None)
+    if cls is None:
+        raise UnspurError(f"A configuration names '{value.get('name')}', which this version does not have.")
+    hints = _hints(cls)
+    fields = {}
+    for key, item in value.items():
+        if key == "name":
+            continue
+        if key not in hints:
+            raise unknown(f"option of {cls.name}", key, hints)
+        fields[key] = (
+            from_json(item, hints[key]) if isinstance(item, dict) else tuple(item) if isinstance(item, list) else item
+        )
+    return cls(**fields)
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_json(value)
+    if type(value) is int and float in (hint, *get_args(hint)):
+        return float(value)  # SGD(lr=1) equals SGD(lr=1.0), so both must have the same text
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _parse_one(text: str, hint: Any) -> Any:
+    if hint is type(None):
+        if text.lower() != "none":
+            raise ValueError
+        return None
+    if hint is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError
+        return text.lower() == "true"
+    if get_origin(hint) is Literal:
+        for value in get_args(hint):
+            if text == str(value):
+                return value
+        raise ValueError
+    if get_origin(hint) is tuple:
+        return tuple(_parse_one(part.strip(), get_args(hint)[0]) for part in text.split(",") if part.strip())
+    if dataclasses.is_dataclass(hint):
+        return _make_named(hint, text)
+    return hint(text)
+
+
+def _make_named(cls: Any, text: str) -> Any:
+    if text != cls.name:
+        raise ValueError
+    return cls()
+
+
+def _spec_name(cls: Any) -> str:
+    return str(cls.name)
+
+
+def _wanted(hint: Any) -> str:
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "none"}
+    if get_origin(hint) is Literal:
+        return " or ".join(str(value) for value in get_args(hint))
+    if get_origin(hint) is tuple:
+        return f"values like {'1,2' if get_args(hint)[0] is int else 'a,b'}"
+    if dataclasses.is_dataclass(hint):
+        return _spec_name(hint)
+    return names.get(hint, str(hint))
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    fields = [field.name for field in dataclasses.fields(cls)]
+    hints = typing.get_type_hints(cls)
+    return {name: hints[name] for name in fields}
+
+
+def _unknown_key(spec: Any, key: str, full_key: str) -> UnspurError:
+    prefix = full_key.removesuffix(key)
+    return unknown("key", full_key, [prefix + option.key for option in options(spec)])
+
+
+def _comments(cls: type) -> dict[str, str]:
+    """The comment at the end of each field's line, inherited fields included."""
+    found: dict[str, str] = {}
+    for ancestor in reversed(cls.__mro__):
+        if dataclasses.is_dataclass(ancestor):
+            lines = re.finditer(r"^    (\w+): [^#\n]*?  # (.+)$", inspect.getsource(ancestor), re.MULTILINE)
+            found |= {line[1]: line[2] for line in lines}
+    return found
