@@ -1,0 +1,140 @@
+"""What to hide of each sample: kept small, and made into weights for the inputs when a batch is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+class Mask(Protocol):
+    """How much of each pixel (or feature) of each sample is kept."""
+
+    def __len__(self) -> int: ...
+
+    def keep(self, index: Tensor) -> Tensor:
+        """Weights in [0, 1] for the samples at ``index``, (n, height, width) or (n, features)."""
+        ...
+
+    def subset(self, index: Tensor) -> Mask:
+        """The masks of the samples at ``index``."""
+        ...
+
+    @property
+    def bytes_each(self) -> int:
+        """What the mask of one sample costs to keep."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BitMask:
+    """A bit for each pixel or feature: hidden or not."""
+
+    bits: Tensor  # (n, pixels / 8) bytes
+    shape: tuple[int, ...]  # of one mask: (height, width) or (features,)
+
+    @classmethod
+    def of(cls, hidden: Tensor) -> BitMask:
+        """Pack ``hidden``, (n, height, width) or (n, features), True where something is hidden."""
+        flat = hidden.flatten(1)
+        flat = functional.pad(flat, (0, -flat.shape[1] % 8)).reshape(len(flat), -1, 8)
+        bits = (flat.to(torch.uint8) << torch.arange(8, dtype=torch.uint8)).sum(-1, dtype=torch.uint8)
+        return cls(bits, tuple(hidden.shape[1:]))
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def keep(self, index: Tensor) -> Tensor:
+        bits = self.bits[index]
+        flat = (bits.unsqueeze(-1) >> torch.arange(8, dtype=torch.uint8)).bitwise_and(1).flatten(1)
+        return 1 - flat[:, : torch.Size(self.shape).numel()].reshape(len(bits), *self.shape).float()
+
+    def subset(self, index: Tensor) -> BitMask:
+        return BitMask(self.bits[index], self.shape)
+
+    @property
+    def bytes_each(self) -> int:
+        return self.bits.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class MapMask:
+    """A coarse map of bytes and a level for each sample: hidden is where the map, up-sampled smoothly, exceeds it."""
+
+    maps: Tensor  # (n, map height, map width) bytes
+    level: Tensor  # (n,) floats in the bytes' units; infinity hides nothing
+    size: tuple[int, int]  # of the images
+
+    def __len__(self) -> int:
+        return len(self.maps)
+
+    def keep(self, index: Tensor) -> Tensor:
+        return (upsampled(self.maps[index], self.size) <= self.level[index].reshape(-1, 1, 1)).float()
+
+    def subset(self, index: Tensor) -> MapMask:
+        return MapMask(self.maps[index], self.level[index], self.size)
+
+    @property
+    def bytes_each(self) -> int:
+        return self.maps[0].numel() + self.level.element_size()
+
+
+@dataclass(frozen=True, eq=False)
+class SoftMask:
+    """A weight for each cell of a coarse map, a byte each, up-sampled smoothly."""
+
+    weights: Tensor  # (n, map height, map width) or (n, features) bytes; 255 keeps a cell whole
+    size: tuple[int, ...]  # of one mask: (height, width) or (features,)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def keep(self, index: Tensor) -> Tensor:
+        return upsampled(self.weights[index], self.size) / 255
+
+    def subset(self, index: Tensor) -> SoftMask:
+        return SoftMask(self.weights[index], self.size)
+
+    @property
+    def bytes_each(self) -> int:
+        return self.weights[0].numel()
+
+
+@dataclass(frozen=True, eq=False)
+class BothMasks:
+    """What either of two masks hides."""
+
+    first: Mask
+    second: Mask
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def keep(self, index: Tensor) -> Tensor:
+        return self.first.keep(index) * self.second.keep(index)
+
+    def subset(self, index: Tensor) -> BothMasks:
+        return BothMasks(self.first.subset(index), self.second.subset(index))
+
+    @property
+    def bytes_each(self) -> int:
+        return self.first.bytes_each + self.second.bytes_each
+
+
+def upsampled(maps: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Maps (n, h, w) as floats of ``size``, bilinearly; what has that size already, such as vectors, as it is.
+
+    Corners are not aligned: a map's cell stands for the part of the image that it covers, edges included.
+    """
+    if tuple(maps.shape[1:]) == tuple(size):
+        return maps.float()
+    large = functional.interpolate(maps.unsqueeze(1).float(), size=size, mode="bilinear", align_corners=False)
+    return large.squeeze(1)
+
+
+def hidden_shares(mask: Mask, part: int = 2000) -> Tensor:
+    """The share of each sample that is hidden, a few samples at a time so that memory stays flat."""
+    return torch.cat([1 - mask.keep(index).flatten(1).mean(1) for index in torch.arange(len(mask)).split(part)])

@@ -1,0 +1,1 @@
+"""The embedded digits: 10,000 + 2,000 real ones of MNIST, in one small file."""
