@@ -1,0 +1,231 @@
+"""How to optimise: an optimiser, its learning-rate schedule and when to stop, as plain frozen dataclasses."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from unspur.errors import UnspurError, require
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same rate throughout."""
+
+    name: ClassVar[str] = "constant"
+
+    def factor(self, epoch: float, epochs: int, step: int) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class StepDecay:
+    """Multiply the rate by a factor every few epochs."""
+
+    name: ClassVar[str] = "step"
+    every: int = 25  # epochs between drops
+    gamma: float = 0.5  # what the rate is multiplied with at a drop
+
+    def __post_init__(self) -> None:
+        require(self.every >= 1, f"schedule.every must be at least 1 epoch but got {self.every}.")
+
+    def factor(self, epoch: float, epochs: int, step: int) -> float:
+        return float(self.gamma ** (int(epoch) // self.every))
+
+
+@dataclass(frozen=True)
+class MultiStep:
+    """Multiply the rate by a factor at given epochs."""
+
+    name: ClassVar[str] = "multistep"
+    at: tuple[int, ...] = (50,)  # epochs at which the rate drops
+    gamma: float = 0.1  # what the rate is multiplied with at a drop
+
+    def factor(self, epoch: float, epochs: int, step: int) -> float:
+        return float(self.gamma ** sum(epoch >= drop for drop in self.at))
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Multiply the rate by a factor once, after a number of steps (large-LR D.4, Figures 22 and 28)."""
+
+    name: ClassVar[str] = "drop"
+    after: int = 1000  # steps at the full rate
+    gamma: float = 0.1  # what the rate is multiplied with afterwards
+
+    def __post_init__(self) -> None:
+        require(self.after >= 0, f"schedule.after must be at least 0 steps but got {self.after}.")
+
+    def factor(self, epoch: float, epochs: int, step: int) -> float:
+        return 1.0 if step < self.after else self.gamma
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Fall to zero along half a cosine, step by step."""
+
+    name: ClassVar[str] = "cosine"
+
+    def factor(self, epoch: float, epochs: int, step: int) -> float:
+        return 0.5 * (1 + math.cos(math.pi * epoch / epochs))
+
+
+@dataclass(frozen=True)
+class WarmupStableDecay:
+    """Rise linearly, stay, and fall linearly to zero."""
+
+    name: ClassVar[str] = "wsd"
+    warmup: float = 0.1  # share of the training in which the rate rises
+    decay: float = 0.2  # share of the training in which it falls
+
+    def __post_init__(self) -> None:
+        require(
+            self.warmup >= 0 and self.decay >= 0 and self.warmup + self.decay <= 1,
+            f"schedule.warmup + schedule.decay must lie in [0, 1] but are {self.warmup} and {self.decay}.",
+        )
+
+    def factor(self, epoch: float, epochs: int, step: int) -> float:
+        done = epoch / epochs
+        rise = done / self.warmup if self.warmup else 1.0
+        fall = (1 - done) / self.decay if self.decay else 1.0
+        return min(1.0, rise, fall)
+
+
+Schedule = Constant | StepDecay | MultiStep | Drop | Cosine | WarmupStableDecay
+
+
+@dataclass(frozen=True)
+class Recipe(ABC):
+    """What every optimiser has in common; use SGD, Adam, AdamW or Adadelta."""
+
+    name: ClassVar[str] = ""
+    lr: float = 0.01  # learning rate
+    epochs: int = 4  # passes over the training set, at most
+    batch_size: int = 128  # over all devices together
+    weight_decay: float = 0.0
+    schedule: Schedule = Constant()  # constant, step, multistep, drop, cosine or wsd
+    until_accuracy: float | None = None  # stop once the training accuracy of an epoch's end reaches this
+    until_loss: float | None = None  # stop once the training loss of an epoch's end falls to this
+    l1: float = 0.0  # times the sum of all parameters' magnitudes, added to the loss
+    asam: float = 0.0  # radius rho of adaptive sharpness-aware minimisation, which takes two passes a step; 0: off
+
+    def __post_init__(self) -> None:
+        require(math.isfinite(self.lr) and self.lr > 0, f"lr must be a positive number but got {self.lr}.")
+        require(self.epochs >= 0, f"epochs must be at least 0 but got {self.epochs}.")
+        require(self.batch_size >= 1, f"batch_size must be at least 1 but got {self.batch_size}.")
+        require(self.weight_decay >= 0, f"weight_decay must be at least 0 but got {self.weight_decay}.")
+        require(self.l1 >= 0, f"l1 must be at least 0 but got {self.l1}.")
+        require(self.asam >= 0, f"asam must be at least 0 but got {self.asam}.")
+        accuracy = self.until_accuracy
+        require(accuracy is None or 0 < accuracy <= 1, f"until_accuracy must lie in (0, 1] but got {accuracy}.")
+
+    def rate(self, epoch: float, step: int) -> float:
+        """The learning rate ``epoch`` epochs (a fraction counts) and ``step`` steps into the training."""
+        return self.lr * self.schedule.factor(epoch, self.epochs, step)
+
+    def reached(self, accuracy: float, loss: float) -> bool:
+        """Whether every stop rule that is set holds."""
+        rules = []
+        if self.until_accuracy is not None:
+            rules.append(accuracy >= self.until_accuracy)
+        if self.until_loss is not None:
+            rules.append(loss <= self.until_loss)
+        return bool(rules) and all(rules)
+
+    def optimiser(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """A torch optimiser over ``parameters``, which adds the derivative of the L1 penalty before each step."""
+        made = self.build(parameters)
+        if self.l1:
+            made.register_step_pre_hook(partial(_add_l1, self.l1))
+        return made
+
+    @abstractmethod
+    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """The bare torch optimiser over ``parameters``."""
+
+
+@torch.no_grad()
+def _add_l1(strength: float, optimiser: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            if parameter.grad is not None:
+                parameter.grad.add_(parameter.sign(), alpha=strength)
+
+
+@dataclass(frozen=True)
+class SGD(Recipe):
+    """Stochastic gradient descent with momentum."""
+
+    name: ClassVar[str] = "sgd"
+    momentum: float = 0.9
+
+    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.SGD(parameters, lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
+
+
+@dataclass(frozen=True)
+class Adam(Recipe):
+    """Adam, with L2 regularisation as weight decay."""
+
+    name: ClassVar[str] = "adam"
+    lr: float = 1e-3
+
+    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay)
+
+
+@dataclass(frozen=True)
+class AdamW(Recipe):
+    """Adam with decoupled weight decay."""
+
+    name: ClassVar[str] = "adamw"
+    lr: float = 1e-3
+
+    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(parameters, lr=self.lr, weight_decay=self.weight_decay)
+
+
+@dataclass(frozen=True)
+class Adadelta(Recipe):
+    """Adadelta; its defaults are those of PyTorch's own MNIST example."""
+
+    name: ClassVar[str] = "adadelta"
+    lr: float = 1.0
+    batch_size: int = 64  # over all devices together
+
+    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.Adadelta(parameters, lr=self.lr, weight_decay=self.weight_decay)
+
+
+@dataclass(frozen=True)
+class Kron(Recipe):
+    """SGD preconditioned by Kronecker factors (PSGD; large-LR D.4), of the package pytorch-optimizer.
+
+    Its balancing of the factors is off: that draws from NumPy's global generator, so that runs could not be repeated.
+    """
+
+    name: ClassVar[str] = "kron"
+    lr: float = 1e-3
+    momentum: float = 0.9
+
+    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        try:
+            from pytorch_optimizer import Kron as Preconditioned
+        except ImportError:
+            raise UnspurError(
+                "The optimiser kron needs the package pytorch-optimizer; install it with pip install 'unspur[kron]'."
+            ) from None
+        # No dtype for the factors means that of the weights, which checkpoints can hold.
+        options: dict[str, Any] = {"weight_decay": self.weight_decay, "precondition_dtype": None, "balance_prob": 0.0}
+        made: torch.optim.Optimizer = Preconditioned(parameters, lr=self.lr, momentum=self.momentum, **options)
+        return made
+
+
+Optimiser = SGD | Adam | AdamW | Kron | Adadelta

@@ -1,0 +1,99 @@
+"""What a fit needs from outside itself: devices, a place for checkpoints, and somebody to tell."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from lightning_fabric import Fabric
+
+from unspur.files import write_text
+from unspur.train.checkpoints import load_state, save_state
+
+CHECKPOINTS = "checkpoints"  # the subfolder, deleted when the run has ended
+
+
+def silent(stage: str, done: float) -> None:
+    """Tell nobody how far a stage has come."""
+
+
+class Observer(Protocol):
+    """Looks on at every step of the shared loop and has no influence on it."""
+
+    def see(self, moment: Any) -> None:
+        """Look at one step (a ``loop.Moment``)."""
+
+    def figures(self) -> dict[str, float]:
+        """What was seen since the last time, for the epoch's line of metrics.jsonl."""
+
+
+class Session:
+    """Devices, checkpoints and progress of one fit.
+
+    A fit is a fixed sequence of stages. Each saves its state under its own name as it goes; a fit that is started
+    again finds those states, passes at once through what was done, and goes on from there to the same bits.
+    Without a folder nothing is saved.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric | None = None,
+        folder: Path | None = None,
+        progress: Callable[[str, float], None] = silent,
+        observer: Observer | None = None,
+    ) -> None:
+        if fabric is not None:
+            self.fabric = fabric
+        self.folder = folder
+        self.progress = progress
+        self.observer = observer
+        self.history: dict[str, list[dict[str, Any]]] = {}
+        self._began, self._earlier = time.monotonic(), 0.0
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """Made when first used: a library user's session is one process on one device."""
+        return Fabric(accelerator="auto", devices=1)
+
+    @property
+    def seconds(self) -> float:
+        """The time this fit has taken, what an interrupted process had saved included."""
+        return self._earlier + time.monotonic() - self._began
+
+    @property
+    def device(self) -> torch.device:
+        return self.fabric.device
+
+    def load(self, stage: str) -> dict[str, Any] | None:
+        """What ``stage`` saved last, or None if it has not begun."""
+        if not self.folder or not self._path(self.folder, stage).exists():
+            return None
+        saved = load_state(self._path(self.folder, stage))
+        self.history[stage] = saved["history"]
+        self._earlier = max(self._earlier, saved["seconds"])
+        state: dict[str, Any] = saved["state"]
+        return state
+
+    def save(self, stage: str, state: dict[str, Any]) -> None:
+        """Keep ``state`` (nested dicts and lists of tensors and plain values) until the fit ends."""
+        if self.folder and self.fabric.is_global_zero:
+            saved = {"state": state, "history": self.history.get(stage, []), "seconds": self.seconds}
+            save_state(self._path(self.folder, stage), saved)
+            write_text(self.folder / "metrics.jsonl", self.lines())
+
+    def log(self, stage: str, **values: float) -> None:
+        """Add a line to the stage's history; it becomes a line of metrics.jsonl at the next ``save``."""
+        self.history.setdefault(stage, []).append({"stage": stage, **values})
+
+    def lines(self) -> str:
+        """The history as JSON lines, stage by stage."""
+        return "".join(json.dumps(line) + "\n" for lines in self.history.values() for line in lines)
+
+    @staticmethod
+    def _path(folder: Path, stage: str) -> Path:
+        return folder / CHECKPOINTS / f"{stage}.safetensors"

@@ -1,0 +1,131 @@
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from unspur.data.base import Split
+from unspur.errors import Diverged, UnspurError
+from unspur.train.loop import epoch_batches, measure, train
+from unspur.train.recipe import SGD, Adam, StepDecay
+from unspur.train.session import Session
+
+
+def points(n=40, seed=0):
+    """Two classes that a line separates."""
+    x = torch.randn(n, 2, generator=torch.Generator().manual_seed(seed))
+    return Split(x, (x[:, 0] > 0).long())
+
+
+def line(dropout=0.0):
+    model = nn.Sequential(nn.Dropout(dropout), nn.Linear(2, 2))
+    nn.init.constant_(model[1].weight, 0.1)
+    nn.init.constant_(model[1].bias, 0.0)
+    return model
+
+
+def fit(model, split, recipe, **more):
+    session = more.pop("session", None) or Session()
+    train(model, split, recipe, stage="erm", seed=more.pop("seed", 0), session=session, **more)
+    return model, session
+
+
+def test_every_sample_is_seen_once_an_epoch():
+    batches = epoch_batches(10, 4, torch.Generator().manual_seed(0))
+    assert sorted(torch.cat(batches).tolist()) == list(range(10))
+    assert [len(batch) for batch in batches] == [4, 4, 2]
+
+
+def test_a_tail_too_short_for_every_rank_joins_the_batch_before_it():
+    # 10 = 4 + 4 + 2, and two ranks need two samples each
+    assert [len(b) for b in epoch_batches(10, 4, torch.Generator(), ranks=2)] == [4, 6]
+
+
+def test_one_step_is_one_gradient_step_by_hand():
+    split, recipe = points(8), SGD(lr=0.5, epochs=1, batch_size=8, momentum=0.0)
+    model, _ = fit(line(), split, recipe)
+    weight = torch.full((2, 2), 0.1, requires_grad=True)
+    bias = torch.zeros(2, requires_grad=True)
+    nn.functional.cross_entropy(split.x @ weight.T + bias, split.y).backward()
+    assert torch.allclose(model[1].weight, weight - 0.5 * weight.grad, atol=1e-6)
+    assert torch.allclose(model[1].bias, bias - 0.5 * bias.grad, atol=1e-6)
+
+
+def test_the_schedule_is_stepped():
+    recipe = SGD(lr=1.0, epochs=4, schedule=StepDecay(every=2, gamma=0.1))
+    _, session = fit(line(), points(), recipe)
+    assert [entry["lr"] for entry in session.history["erm"]] == pytest.approx([1.0, 1.0, 0.1, 0.1])
+
+
+def test_training_stops_at_the_accuracy_asked_for():
+    model, session = fit(line(), points(), Adam(lr=0.1, epochs=200, batch_size=40, until_accuracy=1.0))
+    epochs = [entry["epoch"] for entry in session.history["erm"]]
+    assert len(epochs) < 200
+    assert measure(model, points(), session)[0] == 1.0
+    assert all(entry["accuracy"] < 1.0 for entry in session.history["erm"][:-1])
+
+
+def test_the_global_generator_is_left_alone():
+    model = line(dropout=0.5)
+    before = torch.get_rng_state()
+    fit(model, points(), SGD(epochs=2))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_seed_alone_decides():
+    same = [fit(line(dropout=0.5), points(), SGD(epochs=2, batch_size=8), seed=1)[0][1].weight for _ in range(2)]
+    other = fit(line(dropout=0.5), points(), SGD(epochs=2, batch_size=8), seed=2)[0][1].weight
+    assert torch.equal(*same) and not torch.equal(same[0], other)
+
+
+def test_a_loss_that_is_not_finite_names_its_step():
+    split = points()
+    split.x[17] = torch.inf
+    with pytest.raises(Diverged, match="not finite at step") as error:
+        fit(line(), split, SGD(epochs=1, batch_size=1))
+    assert error.value.stage == "erm" and 0 <= error.value.step < 40
+
+
+def test_watch_sees_every_step_with_its_losses():
+    moments = []
+    fit(line(), points(40), SGD(epochs=2, batch_size=10), watch=moments.append)
+    assert [moment.step for moment in moments] == list(range(8))
+    seen = torch.cat([moment.batch.index for moment in moments[:4]])
+    assert sorted(seen.tolist()) == list(range(40))
+    assert moments[0].losses.shape == (10,)
+
+
+def test_an_empty_training_set_is_refused():
+    with pytest.raises(UnspurError, match="nothing to train on"):
+        fit(line(), points(0), SGD())
+
+
+class Interrupt(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at", [0, 3, 5, 11])
+def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, at):
+    recipe = SGD(lr=0.1, epochs=3, batch_size=10, schedule=StepDecay(every=1, gamma=0.5))  # four steps an epoch
+    whole, _ = fit(line(dropout=0.3), points(), recipe)
+
+    def stop(moment):
+        if moment.step == at:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        fit(line(dropout=0.3), points(), recipe, session=Session(folder=tmp_path), watch=stop)
+    resumed, session = fit(line(dropout=0.3), points(), recipe, session=Session(folder=tmp_path))
+    assert torch.equal(whole[1].weight, resumed[1].weight)
+    lines = [json.loads(text) for text in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [entry["epoch"] for entry in lines] == [1, 2, 3]
+    assert lines == session.history["erm"]
+
+
+def test_a_finished_stage_is_passed_through_at_once(tmp_path):
+    recipe = SGD(epochs=2)
+    first, _ = fit(line(), points(), recipe, session=Session(folder=tmp_path))
+    steps = []
+    again, _ = fit(line(), points(), recipe, session=Session(folder=tmp_path), watch=steps.append)
+    assert steps == []
+    assert torch.equal(first[1].weight, again[1].weight)
