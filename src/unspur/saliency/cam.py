@@ -1,0 +1,101 @@
+"""Class-activation maps in batches: one forward pass, and backward only through what lies after the target layer."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from unspur.errors import UnspurError, unknown
+from unspur.models.base import cam_layer, channels_first, evaluating, hooked
+
+CamKind = Literal["xgradcam", "gradcam"]
+
+_TINY = 1e-7  # keeps a channel that is zero everywhere from dividing by zero
+
+
+def xgradcam(activations: Tensor, gradients: Tensor) -> Tensor:
+    """sum_c w_c A_c with w_c = sum(dS/dA_c * A_c) / sum(A_c) over the map's pixels (arXiv:2008.02312, Eq. 8).
+
+    >>> a = torch.tensor([[[[1.0, 3.0]]]])
+    >>> xgradcam(a, torch.tensor([[[[1.0, 2.0]]]]))  # w = (1 * 1 + 2 * 3) / (1 + 3) = 1.75
+    tensor([[[1.7500, 5.2500]]])
+    """
+    weights = (gradients * activations).sum((2, 3)) / (activations.sum((2, 3)) + _TINY)
+    return _weighted(weights, activations)
+
+
+def gradcam(activations: Tensor, gradients: Tensor) -> Tensor:
+    """sum_c w_c A_c with w_c = the mean of dS/dA_c over the map's pixels (arXiv:1610.02391, Eq. 1 and 2).
+
+    >>> gradcam(torch.tensor([[[[1.0, 3.0]]]]), torch.tensor([[[[1.0, 2.0]]]]))  # w = (1 + 2) / 2 = 1.5
+    tensor([[[1.5000, 4.5000]]])
+    """
+    return _weighted(gradients.mean((2, 3)), activations)
+
+
+KINDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"xgradcam": xgradcam, "gradcam": gradcam}
+
+
+def cam(
+    model: nn.Module,
+    x: Tensor,
+    *,
+    layer: nn.Module | None = None,
+    target: Tensor | None = None,
+    kind: CamKind = "xgradcam",
+) -> Tensor:
+    """Where in ``x`` the model sees class ``target``: maps (n, h, w) at the layer's own resolution, never negative.
+
+    ``layer`` defaults to the last one that is a map of the image, ``target`` to the class that the model predicts. S,
+    the score, is the logit of that class. What speaks against the class is cut to 0, as in Grad-CAM's Eq. 2 and in the
+    package grad-cam, whose maps these are before it stretches them to [0, 1] and to the size of the image. The model
+    runs in evaluation mode, and is left as it was: modes, statistics, gradients and which parameters have them.
+    """
+    if kind not in KINDS:
+        raise unknown("kind of map", kind, KINDS)
+    layer = layer or cam_layer(model, x.shape[1:])
+    activations, gradients = _around(model, x, layer, target)
+    maps = (channels_first(tensor, x.shape[1:]) for tensor in (activations, gradients))
+    return KINDS[kind](*maps).relu_()
+
+
+def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None) -> tuple[Tensor, Tensor]:
+    """What ``layer`` gives for ``x``, and the score's derivative with respect to it."""
+    kept: list[Tensor] = []
+
+    def cut(module: nn.Module, inputs: object, output: Tensor) -> Tensor:
+        # The graph begins here: nothing before this layer is recorded. The network goes on with a copy, since the next
+        # layer may work in place, which a leaf of the graph forbids and the map must not see.
+        kept.append(output.detach().requires_grad_())
+        return kept[-1].clone()
+
+    with torch.inference_mode(False), torch.enable_grad(), evaluating(model), _frozen(model):
+        with hooked([layer], cut):
+            logits: Tensor = model(x.detach())
+        if not kept:
+            raise UnspurError("The layer for the class-activation maps was not used by the model; give another one.")
+        target = logits.argmax(1) if target is None else target
+        score = logits.gather(1, target.unsqueeze(1)).sum()
+        (gradients,) = torch.autograd.grad(score, kept[-1])
+    return kept[-1].detach(), gradients
+
+
+@contextlib.contextmanager
+def _frozen(model: nn.Module) -> Iterator[None]:
+    """Without gradients for the model's parameters during the block."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_(True)
+
+
+def _weighted(weights: Tensor, activations: Tensor) -> Tensor:
+    return torch.einsum("nc,nchw->nhw", weights, activations)

@@ -1,0 +1,123 @@
+"""From a map of what a model looks at to a mask that hides it (MaskTune, Eq. 2 and section 3).
+
+The paper calls the map A of the image's own size in one sentence, and up-samples the thresholded map in the next. Here
+the map is up-sampled smoothly and then thresholded. Thresholding first hides whole cells of a coarse map, whose borders
+are not those of what the model looks at: on `biased_mnist` it leaves parts of the square to be seen
+(results/masktune-readings.json), and with them the shortcut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from unspur.data.masks import BitMask, BothMasks, MapMask, Mask, SoftMask, upsampled
+from unspur.errors import require
+
+PART = 2000  # maps that are up-sampled at a time
+ROUNDING = 1e-6  # by so much (relatively) up-sampled values may exceed the value that they all had
+
+
+@dataclass(frozen=True)
+class MeanStd:
+    """Hide what exceeds the mean of its own map by some standard deviations (the paper's choice: two)."""
+
+    name: ClassVar[str] = "mean_std"
+    num_std: float = 2.0  # the paper tried 0, 1, 2 and 3
+    over: Literal["all", "positive"] = "all"  # all values of the map (the paper), or the positive ones (its code)
+
+    def __post_init__(self) -> None:
+        require(self.num_std >= 0, f"threshold.num_std must be at least 0 but got {self.num_std}.")
+
+    def level(self, maps: Tensor, overall: float) -> Tensor:
+        """mean + num_std * std (of the population) of each map.
+
+        Over the positive values alone the deviation is theirs too. Of m values none can exceed the mean by more than
+        sqrt(m - 1) deviations: a map with five positive values or fewer hides nothing at two deviations.
+        """
+        flat = maps.flatten(1)
+        counted = flat > 0 if self.over == "positive" else torch.ones_like(flat, dtype=torch.bool)
+        n = counted.sum(1, keepdim=True).clamp(min=1)
+        mean = (flat * counted).sum(1, keepdim=True) / n
+        std = (((flat - mean) ** 2 * counted).sum(1, keepdim=True) / n).sqrt()
+        return (mean + self.num_std * std).squeeze(1)
+
+
+@dataclass(frozen=True)
+class DatasetMean:
+    """Hide what exceeds the mean value of all maps of the training set, each scaled to the same peak."""
+
+    name: ClassVar[str] = "dataset_mean"
+
+    def level(self, maps: Tensor, overall: float) -> Tensor:
+        """The mean of all maps, ``overall``, for every one of them."""
+        return torch.full((len(maps),), overall)
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Hide the most activated pixels of each image, the same number for every image (but for ties: fewer)."""
+
+    name: ClassVar[str] = "top_k"
+    share: float = 0.05  # of the pixels, at least one
+
+    def __post_init__(self) -> None:
+        require(0 < self.share < 1, f"threshold.share must lie between 0 and 1 but got {self.share}.")
+
+    def level(self, maps: Tensor, overall: float) -> Tensor:
+        """The largest value that is not among the top k."""
+        flat = maps.flatten(1)
+        k = max(1, round(self.share * flat.shape[1]))
+        return flat.topk(k + 1).values[:, -1]
+
+
+@dataclass(frozen=True)
+class Soft:
+    """No threshold: dim each pixel by its value, the strongest to black."""
+
+    name: ClassVar[str] = "soft"
+
+
+Hard = MeanStd | DatasetMean | TopK
+Threshold = MeanStd | DatasetMean | TopK | Soft
+
+
+def soften(maps: Tensor, size: tuple[int, ...]) -> SoftMask:
+    """Keep 1 - map / max(map) of each cell, up-sampled to ``size``; a map of zeros keeps everything."""
+    return SoftMask(255 - _bytes(maps), size)
+
+
+def hide(threshold: Hard, maps: Tensor, size: tuple[int, ...], before: Mask | None = None) -> Mask:
+    """What ``threshold`` hides of samples of ``size``, added to what was hidden ``before``.
+
+    Maps are scaled to bytes, each to its own peak. A mask that would hide a whole sample leaves that sample as it was:
+    there would be nothing left to learn from.
+    """
+    coarse = _bytes(maps)
+    parts = torch.arange(len(maps)).split(PART)
+    total = sum(float(upsampled(coarse[part], size).sum(dtype=torch.float64)) for part in parts)
+    overall = total / (len(maps) * torch.Size(size).numel())
+    levels, packed = [], []
+    for part in parts:
+        fine = upsampled(coarse[part], size)
+        level = threshold.level(fine, overall) * (1 + ROUNDING)
+        hidden = fine > level.reshape(-1, *[1] * (fine.ndim - 1))
+        everything = (hidden if before is None else hidden | (before.keep(part) == 0)).flatten(1).all(1)
+        levels.append(level.masked_fill(everything, torch.inf))
+        packed.append(BitMask.of(hidden & ~everything.reshape(-1, *[1] * (fine.ndim - 1))).bits)
+    if tuple(coarse.shape[1:]) == tuple(size):
+        mask: Mask = BitMask(torch.cat(packed), tuple(size))
+    else:
+        mask = MapMask(coarse, torch.cat(levels), (size[0], size[1]))
+    return mask if before is None else BothMasks(before, mask)
+
+
+def _bytes(maps: Tensor) -> Tensor:
+    """Maps that are nowhere negative as bytes, each scaled to its own peak."""
+    values = maps.float()
+    peak = values.flatten(1).amax(1).reshape(-1, *[1] * (maps.ndim - 1))
+    scaled = torch.where(peak > 0, values / peak.clamp(min=torch.finfo(torch.float32).tiny), 0.0)
+    return (scaled * 255).round().to(torch.uint8)
