@@ -1,0 +1,35 @@
+"""What a method is, and what its fit returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from torch import Tensor, nn
+
+from unspur.data.base import Split
+from unspur.train.session import Session
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The trained model, what came before it, and what was measured on the way."""
+
+    model: nn.Module
+    stages: Mapping[str, nn.Module] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)  # plain JSON values
+    artifacts: Mapping[str, Tensor] = field(default_factory=dict)  # maps, mined sample numbers, pruning masks
+
+
+class Method(Protocol):
+    """A frozen dataclass whose fields are all its hyperparameters."""
+
+    name: ClassVar[str]
+    needs_groups: ClassVar[bool]  # whether fit reads the training set's attributes
+
+    def fit(
+        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
+    ) -> Fit:
+        """Train ``model`` in place and return it with its history."""
+        ...

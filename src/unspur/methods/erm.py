@@ -1,0 +1,36 @@
+"""Empirical risk minimisation: what everybody does, and what every repair is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import nn
+
+from unspur.data.base import Split
+from unspur.errors import require
+from unspur.methods.base import Fit
+from unspur.train.loop import train as train_model
+from unspur.train.losses import cross_entropy, focal
+from unspur.train.recipe import SGD, Optimiser
+from unspur.train.session import Session
+
+
+@dataclass(frozen=True)
+class ERM:
+    """Minimise the mean cross-entropy of the training set (MaskTune, Eq. 1)."""
+
+    name: ClassVar[str] = "erm"
+    needs_groups: ClassVar[bool] = False
+    erm: Optimiser = SGD()  # sgd, adam or adamw
+    focal: float = 0.0  # gamma of the focal loss, which counts what is fitted well for less; 0: cross-entropy
+
+    def __post_init__(self) -> None:
+        require(self.focal >= 0, f"focal must be at least 0 but got {self.focal}.")
+
+    def fit(
+        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
+    ) -> Fit:
+        loss = focal(self.focal) if self.focal else cross_entropy
+        train_model(model, train, self.erm, stage="erm", seed=seed, session=session or Session(), loss=loss)
+        return Fit(model)

@@ -1,0 +1,69 @@
+"""RandMask: MaskTune's control, which hides places at random (MaskTune, sections 4.1 and A.1)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from unspur.data.base import Split
+from unspur.data.masks import BitMask, hidden_shares
+from unspur.errors import UnspurError
+from unspur.methods.base import Fit
+from unspur.methods.masktune import PAPER, fine_tune, mask_artifacts, mask_facts
+from unspur.saliency.maps import maps_of
+from unspur.saliency.threshold import Hard, MeanStd, hide
+from unspur.train.loop import train as train_model
+from unspur.train.recipe import Optimiser
+from unspur.train.seeds import stream
+from unspur.train.session import Session
+
+
+@dataclass(frozen=True)
+class RandMask:
+    """MaskTune with a square at a random place of each image in the map's place (MaskTune, Figure 2 and Table 6).
+
+    ``same_area`` hides a square of the area that MaskTune would hide of that image, to the nearest whole side: the
+    paper says no more than "a randomly chosen area". ``window`` hides a square with a side from 2 to half the image's
+    smaller side, each as likely (section A.1).
+    """
+
+    name: ClassVar[str] = "randmask"
+    needs_groups: ClassVar[bool] = False
+    erm: Optimiser = PAPER  # sgd, adam or adamw
+    area: Literal["same_area", "window"] = "same_area"  # how large the hidden square is
+    threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k
+    finetune_lr: float | None = None  # none: the last rate that ERM used
+
+    def fit(
+        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
+    ) -> Fit:
+        session = session or Session()
+        if len(train.sample_shape) != 3:
+            raise UnspurError("RandMask hides squares of images; this data set has vectors.")
+        train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
+        erm = copy.deepcopy(model)
+        height, width = train.sample_shape[-2:]
+        generator = stream(seed, "randmask")
+        if self.area == "window":
+            sides = torch.randint(2, min(height, width) // 2 + 1, (len(train),), generator=generator)
+        else:
+            maps = maps_of(model, train, "xgradcam", session.device)
+            shares = hidden_shares(hide(self.threshold, maps, (height, width)))
+            sides = (shares * height * width).sqrt().round().long()
+        masked = train.masked(BitMask.of(random_squares(sides, height, width, generator)))
+        fine_tune(model, masked, self.erm, self.finetune_lr, stage="iteration-1", seed=seed, session=session)
+        return Fit(model, {"erm": erm}, mask_facts(masked), mask_artifacts(masked))
+
+
+def random_squares(sides: Tensor, height: int, width: int, generator: torch.Generator) -> Tensor:
+    """For each side a map (height, width), True in a square of that side which lies wholly inside it."""
+    top = (torch.rand(len(sides), generator=generator) * (height - sides + 1)).long()
+    left = (torch.rand(len(sides), generator=generator) * (width - sides + 1)).long()
+    row, column = torch.arange(height), torch.arange(width)
+    rows = (row >= top.unsqueeze(1)) & (row < (top + sides).unsqueeze(1))
+    columns = (column >= left.unsqueeze(1)) & (column < (left + sides).unsqueeze(1))
+    return rows.unsqueeze(2) & columns.unsqueeze(1)
