@@ -1,0 +1,86 @@
+"""MRM (Zhang et al., 2021), as DCWP compares with it: 1. ERM.  2. Learn which weights to keep.  3. ERM with those."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from unspur.data.base import Split
+from unspur.errors import require
+from unspur.methods.base import Fit
+from unspur.methods.dcwp import (
+    PAPER,
+    Debias,
+    MaskTraining,
+    class_warnings,
+    kept_facts,
+    layer_warnings,
+    learn_masks,
+    mask_artifacts,
+    mined_facts,
+    mined_numbers,
+    prune_for_good,
+)
+from unspur.train.gates import prunable, pruned
+from unspur.train.loop import train as train_model
+from unspur.train.mining import GCE, Miner, require_both
+from unspur.train.recipe import Optimiser
+from unspur.train.session import Session
+from unspur.train.steps import require_one_device
+
+
+@dataclass(frozen=True)
+class MRM:
+    """Prune with plain cross-entropy (DCWP, Eq. 12), reset what is left to its initial weights, and train that anew.
+
+    With ``debias`` the masks come from Eq. 11, as DCWP's do: MRM_debias of section 5.3. The second training is the
+    first one again, on all samples alike. Runs on one device.
+    """
+
+    name: ClassVar[str] = "mrm"
+    needs_groups: ClassVar[bool] = False
+    erm: Optimiser = PAPER  # sgd, adam or adamw
+    masks: MaskTraining = MaskTraining()  # up and align count with debias only
+    debias: bool = False  # whether the masks are learnt with mined samples drawn more often, and aligned
+    mining: Miner = GCE()  # with debias: gce, erm or ensemble
+    temperature: float = 0.07  # with debias: of the contrastive losses
+
+    def __post_init__(self) -> None:
+        require(0 < self.temperature < math.inf, f"temperature must be positive but got {self.temperature}.")
+
+    def fit(
+        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
+    ) -> Fit:
+        session = session or Session()
+        require_one_device(session, "MRM")
+        prunable(model)
+        start = copy.deepcopy(model.state_dict())
+        mined = self._mine(model, train, seed, session) if self.debias else None
+        train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
+        stages = {"erm": copy.deepcopy(model)}
+        # With nothing mined and lambda_up = 1 every sample is drawn alike, and Eq. 11 is Eq. 12.
+        recipe = self.masks if mined is not None else replace(self.masks, up=1.0, align=0.0)
+        none = torch.zeros(len(train), dtype=torch.bool)
+        debias = Debias(none if mined is None else mined, "sample", self.temperature)
+        masks = learn_masks(model, train, debias, recipe, seed=seed, session=session)
+        stages["pruned"] = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
+        model.load_state_dict(start)
+        with pruned(model, masks):
+            train_model(model, train, self.erm, stage="retraining", seed=seed, session=session)
+        facts = {**kept_facts(masks), "warnings": layer_warnings(masks)}
+        stored = mask_artifacts(masks)
+        if mined is not None:
+            facts = mined_facts(mined, train.y) | facts
+            facts["warnings"] = class_warnings(mined, train.y) + facts["warnings"]
+            stored["mined"] = mined_numbers(mined)
+        return Fit(model, stages, facts, stored)
+
+    def _mine(self, model: nn.Module, train: Split, seed: int, session: Session) -> Tensor:
+        mined = self.mining.mine(copy.deepcopy(model), train, None, seed=seed, session=session).train
+        require_both(mined)
+        return mined

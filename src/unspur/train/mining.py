@@ -1,0 +1,185 @@
+"""Find the training samples that a shortcut does not explain, without group labels (DCWP, section 4 and E.2).
+
+Mining looks at the samples as they are stored, without augmentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspur.data.base import Split, aligned_with
+from unspur.errors import UnspurError, require
+from unspur.train.loop import Loss, Moment, epoch_batches, outputs
+from unspur.train.loop import train as train_model
+from unspur.train.losses import confident_cross_entropy, cross_entropy, generalised_cross_entropy
+from unspur.train.recipe import Adam, Optimiser
+from unspur.train.session import Session
+
+STAGE = "mining"
+
+
+class Mined(NamedTuple):
+    """Which samples are taken for bias-conflicting."""
+
+    train: Tensor
+    val: Tensor | None  # of the validation set, by the same biased model
+
+
+@dataclass(frozen=True)
+class GCE:
+    """What a model trained with the generalised cross-entropy gets wrong (Eq. 13)."""
+
+    name: ClassVar[str] = "gce"
+    q: float = 0.7  # in (0, 1]: how strongly easy samples count for more
+    training: Optimiser = Adam(lr=0.01, epochs=9, batch_size=256)  # E.2's 2,000 steps on Coloured MNIST
+
+    def __post_init__(self) -> None:
+        require(0 < self.q <= 1, f"mining.q must lie in (0, 1] but got {self.q}.")
+
+    def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
+        return _misclassified(model, train, val, self.training, generalised_cross_entropy(self.q), seed, session)
+
+
+@dataclass(frozen=True)
+class EarlyStopped:
+    """What a model trained with cross-entropy for a short time gets wrong (section 5.3).
+
+    The paper does not say when it stops; here it is after one epoch. With as many epochs as GCE it is Table 2 without
+    (e).
+    """
+
+    name: ClassVar[str] = "erm"
+    training: Optimiser = Adam(lr=0.01, epochs=1, batch_size=256)
+
+    def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
+        return _misclassified(model, train, val, self.training, cross_entropy, seed, session)
+
+
+@dataclass(frozen=True)
+class EpochEnsemble:
+    """What a model gives a low probability, on average over its epochs (Zhao et al., 2021; DCWP E.2 for CIFAR10-C).
+
+    The model is trained on the samples of each batch whose label it gives a probability above ``confidence``. The score
+    of a sample is the mean over the epochs' ends of 1 - p(label).
+    """
+
+    name: ClassVar[str] = "ensemble"
+    score: float = 0.8  # in (0, 1): a sample whose score is above this is mined
+    confidence: float = 0.05  # in [0, 1): the model learns from what it gives a higher probability
+    training: Optimiser = Adam(epochs=50, batch_size=256)
+
+    def __post_init__(self) -> None:
+        require(0 < self.score < 1, f"mining.score must lie in (0, 1) but got {self.score}.")
+        require(0 <= self.confidence < 1, f"mining.confidence must lie in [0, 1) but got {self.confidence}.")
+        require(self.training.epochs >= 1, f"mining.training.epochs must be at least 1 but got {self.training.epochs}.")
+
+    def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
+        scores = _Scores(train, val, session)
+        steps = len(epoch_batches(len(train), self.training.batch_size, torch.Generator(), session.fabric.world_size))
+
+        def watch(moment: Moment) -> None:
+            if (moment.step + 1) % steps == 0:
+                scores.add(moment.epoch, moment.model)
+
+        loss = confident_cross_entropy(self.confidence)
+        train_model(model, train, self.training, stage=STAGE, seed=seed, session=session, loss=loss, watch=watch)
+        high = scores.mean() > self.score
+        return Mined(high[: len(train)], high[len(train) :] if val is not None else None)
+
+
+Miner = GCE | EarlyStopped | EpochEnsemble
+
+
+class _Scores:
+    """1 - p(label) of every sample after each epoch, kept with the session so that a resumed training has them all."""
+
+    stage = f"{STAGE}-scores"
+
+    def __init__(self, train: Split, val: Split | None, session: Session) -> None:
+        self.splits, self.session = [train] if val is None else [train, val], session
+        self.of_epoch: dict[int, Tensor] = (session.load(self.stage) or {}).get("of_epoch", {})
+
+    def add(self, epoch: int, model: nn.Module) -> None:
+        parts = [
+            1 - logits.softmax(1).gather(1, batch.y.unsqueeze(1)).squeeze(1).cpu()
+            for split in self.splits
+            for batch, logits in outputs(model, split, self.session.device)
+        ]
+        self.of_epoch[epoch] = torch.cat(parts)
+        self.session.save(self.stage, {"of_epoch": self.of_epoch})
+
+    def mean(self) -> Tensor:
+        return torch.stack([self.of_epoch[epoch] for epoch in sorted(self.of_epoch)]).mean(0)
+
+
+def _misclassified(
+    model: nn.Module, train: Split, val: Split | None, recipe: Optimiser, loss: Loss, seed: int, session: Session
+) -> Mined:
+    train_model(model, train, recipe, stage=STAGE, seed=seed, session=session, loss=loss)
+    return Mined(wrong(model, train, session), wrong(model, val, session) if val is not None else None)
+
+
+def wrong(model: nn.Module, split: Split, session: Session) -> Tensor:
+    """Which samples ``model`` gets wrong."""
+    parts = [(logits.argmax(1) != batch.y).cpu() for batch, logits in outputs(model, split, session.device)]
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.bool)
+
+
+def require_both(mined: Tensor) -> None:
+    """Stop, with what to do about it, when nothing or everything is mined: then there are no two groups to balance."""
+    if not mined.any():
+        raise UnspurError(
+            f"Mining found no bias-conflicting sample among {len(mined)}: the biased model explains them all. Train it "
+            f"less (mining.training.epochs), or take another miner (mining=gce, erm or ensemble)."
+        )
+    if mined.all():
+        raise UnspurError(
+            f"Mining took all {len(mined)} samples for bias-conflicting: the biased model explains none. Train it more "
+            f"(mining.training.epochs), or take another miner (mining=gce, erm or ensemble)."
+        )
+
+
+Reading = Literal["sample", "group"]
+
+
+def upweighted(mined: Tensor, up: float, reading: Reading = "sample") -> Tensor:
+    """How often to draw each sample, as shares of 1, so that a batch's mean loss estimates Eq. 14 up to a factor.
+
+    'group' is Eq. 14 as printed: the mined samples together are drawn ``up`` times as often as the others together.
+    'sample' is the sentence after it, and what the authors do: each mined sample is drawn ``up`` times as often as each
+    other one.
+
+    >>> mined = torch.tensor([True, False, False, False])
+    >>> upweighted(mined, 3).tolist()
+    [0.5, 0.16666666666666666, 0.16666666666666666, 0.16666666666666666]
+    >>> upweighted(mined, 3, "group").tolist()
+    [0.75, 0.08333333333333333, 0.08333333333333333, 0.08333333333333333]
+    """
+    weight = torch.where(mined, up, 1.0).double()
+    if reading == "group":
+        weight = weight / torch.where(mined, mined.sum(), (~mined).sum())
+    return weight / weight.sum()
+
+
+def mining_quality(mined: Tensor, train: Split) -> dict[str, float | None]:
+    """Precision and recall of the sample numbers ``mined``, by the attributes of ``train``; None where unknown.
+
+    Truly bias-conflicting is a sample that does not follow the training correlation. This is for reports: no method may
+    look at it.
+
+    >>> train = Split(torch.zeros(5, 1), torch.tensor([0, 0, 0, 1, 1]), {"a": torch.tensor([1, 1, 0, 0, 0])})
+    >>> mining_quality(torch.tensor([2, 3]), train)  # sample 2 alone breaks the rule that class 0 has a = 1
+    {'precision': 0.5, 'recall': 1.0}
+    """
+    aligned = aligned_with(train, train) if train.attributes else None
+    if aligned is None:
+        return {"precision": None, "recall": None}
+    found, conflicting = int((~aligned[mined]).sum()), int((~aligned).sum())
+    return {
+        "precision": found / len(mined) if len(mined) else None,
+        "recall": found / conflicting if conflicting else None,
+    }

@@ -1,0 +1,23 @@
+"""A shortcut in a few numbers, and a network that takes it: for tests that fit whole methods in a moment."""
+
+import torch
+from torch import nn
+
+from unspur.data.base import Split
+from unspur.train.seeds import seeded
+
+
+def shortcut(n=600, conflicting=30, seed=0):
+    """Two classes; a strong number that tells them but for the first ``conflicting`` samples, and weak ones that do."""
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(0, 2, (n,), generator=generator)
+    told = y.clone()
+    told[:conflicting] = 1 - told[:conflicting]
+    weak = torch.randn(n, 6, generator=generator) + 0.5 * (2 * y - 1).unsqueeze(1)
+    strong = 4.0 * (2 * told - 1).unsqueeze(1) + 0.1 * torch.randn(n, 1, generator=generator)
+    return Split(torch.cat([strong, weak], 1), y, {"told": told})
+
+
+def network():
+    with seeded(0, "network"):
+        return nn.Sequential(nn.Linear(7, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2))

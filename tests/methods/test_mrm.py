@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from methods.shortcuts import network, shortcut
+
+from unspur.errors import UnspurError
+from unspur.methods.dcwp import DCWP, MaskTraining, Tuning
+from unspur.methods.mrm import MRM
+from unspur.train.mining import GCE
+from unspur.train.recipe import Adam
+from unspur.train.session import Session
+
+TRAINING = Adam(lr=0.01, epochs=3, batch_size=64)
+MASKS = MaskTraining(steps=40, lr=0.05, batch_size=64, up=20, l1=1e-3)
+PLAIN = MRM(erm=TRAINING, masks=MASKS)
+DEBIASED = replace(PLAIN, debias=True, mining=GCE(training=TRAINING))
+
+
+def masks(fit):
+    return {name.removeprefix("mask."): mask for name, mask in fit.artifacts.items() if name.startswith("mask.")}
+
+
+def test_what_is_left_is_reset_to_its_initial_weights():
+    still = replace(PLAIN, erm=replace(TRAINING, epochs=0))  # neither training changes anything: the reset is left
+    fit = still.fit(network(), shortcut(), seed=0)
+    for name, value in network().named_parameters():
+        mask = masks(fit).get(name, torch.ones_like(value, dtype=torch.bool))
+        assert torch.equal(fit.model.get_parameter(name), value * mask), name
+
+
+def test_the_second_training_holds_pruned_weights_at_zero():
+    session = Session()
+    fit = PLAIN.fit(network(), shortcut(), seed=0, session=session)
+    assert [line["epoch"] for line in session.history["retraining"]] == [1, 2, 3]
+    for name, mask in masks(fit).items():
+        assert torch.equal(fit.model.get_parameter(name) != 0, mask) and (~mask).any()
+    # The stage before the reset has the pretrained weights.
+    cut = fit.stages["pruned"].get_parameter("0.weight")
+    assert torch.equal(cut, fit.stages["erm"].get_parameter("0.weight") * masks(fit)["0.weight"])
+
+
+def test_equation_12_draws_all_samples_alike_and_neither_mines_nor_aligns():
+    session = Session()
+    fit = PLAIN.fit(network(), shortcut(), seed=0, session=session)
+    assert set(session.history) == {"erm", "masks", "retraining"}
+    assert "alignment" not in session.history["masks"][0] and "mined" not in fit.artifacts
+    changed = replace(PLAIN, masks=replace(MASKS, up=5, align=1.0)).fit(network(), shortcut(), seed=0)
+    assert all(torch.equal(masks(fit)[name], mask) for name, mask in masks(changed).items())
+
+
+def test_mrm_debias_has_the_masks_of_dcwp_and_resets():
+    fit = DEBIASED.fit(network(), shortcut(), seed=0)
+    dcwp = DCWP(mining=DEBIASED.mining, erm=TRAINING, masks=MASKS, tuning=Tuning(steps=1, batch_size=2))
+    theirs = dcwp.fit(network(), shortcut(), seed=0)
+    assert all(torch.equal(masks(fit)[name], mask) for name, mask in masks(theirs).items())
+    assert torch.equal(fit.artifacts["mined"], theirs.artifacts["mined"])
+    assert fit.facts["mined"] == theirs.facts["mined"] and fit.facts["kept"] == theirs.facts["kept"]
+    plain = PLAIN.fit(network(), shortcut(), seed=0)
+    assert any(not torch.equal(masks(fit)[name], mask) for name, mask in masks(plain).items())
+
+
+def test_nothing_mined_is_said_with_debias_and_does_not_matter_without():
+    nothing = replace(DEBIASED, mining=GCE(training=replace(TRAINING, epochs=60)))
+    with pytest.raises(UnspurError, match="found no bias-conflicting sample"):
+        nothing.fit(network(), shortcut(conflicting=0), seed=0)
+    replace(nothing, debias=False).fit(network(), shortcut(conflicting=0), seed=0)
+
+
+def test_a_temperature_that_is_not_positive_is_refused():
+    with pytest.raises(UnspurError, match="temperature must be positive but got 0"):
+        MRM(temperature=0)
