@@ -1,0 +1,128 @@
+"""Training curves: where every line, tick and label of a small chart goes; the template draws them as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+FIRST = ("loss", "accuracy", "lr")  # the order in which charts appear; what else a stage logs comes behind
+NAMES = {"lr": "learning rate"}
+
+
+class Frame(NamedTuple):
+    """A chart's size, and the edges of the part that the axes enclose."""
+
+    width: int = 320
+    height: int = 198
+    left: int = 46
+    right: int = 308
+    top: int = 12
+    bottom: int = 160
+
+
+FRAME = Frame()
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One quantity over the epochs of one stage, in the chart's own coordinates."""
+
+    title: str
+    points: tuple[Point, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    summary: str  # what a person who cannot see the chart is told
+
+    @property
+    def line(self) -> str:
+        return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
+
+
+@dataclass(frozen=True)
+class StageCharts:
+    stage: str
+    charts: tuple[Chart, ...]
+
+
+def stage_charts(lines: Sequence[Mapping[str, Any]]) -> tuple[StageCharts, ...]:
+    """The charts of every stage in ``lines``, the entries of metrics.jsonl."""
+    stages: dict[str, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        stages.setdefault(str(line["stage"]), []).append(line)
+    return tuple(StageCharts(stage, _charts(own)) for stage, own in stages.items())
+
+
+def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
+    keys = dict.fromkeys(key for line in lines for key in line if key not in ("stage", "epoch"))
+    ordered = [key for key in FIRST if key in keys] + [key for key in keys if key not in FIRST]
+    charts = []
+    for key in ordered:
+        values = [(float(line.get("epoch", number)), line.get(key)) for number, line in enumerate(lines, 1)]
+        if points := [(x, float(y)) for x, y in values if isinstance(y, int | float) and math.isfinite(y)]:
+            charts.append(_chart(key, points))
+    return tuple(charts)
+
+
+def _chart(key: str, points: Sequence[tuple[float, float]]) -> Chart:
+    name, share = NAMES.get(key, key.replace("_", " ")), "accuracy" in key
+    y_values = ticks(*_span([y for _, y in points], share))
+    x_values = [x for x in ticks(points[0][0], points[-1][0]) if points[0][0] <= x <= points[-1][0] and x == int(x)]
+
+    def write(value: float) -> str:
+        return f"{100 * value:.4g} %" if share else f"{value:.4g}"
+
+    def across(x: float) -> float:
+        first, last = points[0][0], points[-1][0]
+        part = (x - first) / (last - first) if last > first else 0.5
+        return FRAME.left + part * (FRAME.right - FRAME.left)
+
+    def down(y: float) -> float:
+        part = (y_values[-1] - y) / (y_values[-1] - y_values[0])
+        return FRAME.top + part * (FRAME.bottom - FRAME.top)
+
+    return Chart(
+        title=name,
+        points=tuple(Point(across(x), down(y), f"epoch {x:g}: {name} {write(y)}") for x, y in points),
+        x_ticks=tuple(Tick(across(x), f"{x:g}") for x in x_values or [points[0][0]]),
+        y_ticks=tuple(Tick(down(y), write(y)) for y in y_values),
+        summary=f"{name}: {write(points[0][1])} after epoch {points[0][0]:g}, "
+        f"{write(points[-1][1])} after epoch {points[-1][0]:g}",
+    )
+
+
+def _span(values: Sequence[float], share: bool) -> tuple[float, float]:
+    """What the vertical axis must hold: shares up to 1, everything else from 0 unless it goes below."""
+    if share:
+        return min(0.99, *values), 1.0
+    return min(0.0, *values), max(0.0, *values)
+
+
+def ticks(low: float, high: float, about: int = 4) -> list[float]:
+    """Round numbers that enclose [low, high], about as many as asked for.
+
+    >>> ticks(0, 0.73)
+    [0.0, 0.2, 0.4, 0.6, 0.8]
+    >>> ticks(0.987, 1)
+    [0.985, 0.99, 0.995, 1.0]
+    """
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * about >= span * 0.9)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    return [round(number * step, 12) for number in range(first, last + 1)]
