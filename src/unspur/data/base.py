@@ -157,22 +157,24 @@ def aligned_with(train: Split, split: Split) -> Tensor | None:
     """Which samples of ``split`` follow the training correlation; None where there is none to follow.
 
     A value a of an attribute is aligned with label y when training samples have both more often than chance:
-    n(y, a) * n > n(y) * n(a). With several attributes a sample is aligned when every one of them is.
+    n(y, a) * n > n(y) * n(a). With several attributes a sample is aligned when every one of them is. A set none of whose
+    samples has a value that training knows, such as grey digits after coloured ones, neither follows nor breaks it.
 
     >>> train = Split(torch.zeros(4, 1), torch.tensor([0, 0, 1, 1]), {"a": torch.tensor([1, 1, 0, 0])})
     >>> aligned_with(train, Split(torch.zeros(2, 1), torch.tensor([0, 1]), {"a": torch.tensor([1, 1])}))
     tensor([ True, False])
     """
     aligned = torch.ones(len(split), dtype=torch.bool)
-    correlated = False
+    correlated, seen = False, torch.ones(len(split), dtype=torch.bool)
     for name, column in train.attributes.items():
         classes = int(max(train.y.max(), split.y.max())) + 1
         values = int(max(column.max(), split.attributes[name].max())) + 1
         count = torch.bincount(train.y * values + column, minlength=classes * values).reshape(classes, values)
         lift = count * len(train) > count.sum(1, keepdim=True) * count.sum(0, keepdim=True)
         correlated = correlated or bool(lift.any())
+        seen &= (count.sum(0) > 0)[split.attributes[name]]
         aligned &= lift[split.y, split.attributes[name]]
-    return aligned if correlated else None
+    return aligned if correlated and bool(seen.any()) else None
 
 
 def stratified_split(y: Tensor, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
