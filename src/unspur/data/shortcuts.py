@@ -105,6 +105,27 @@ def assign_evenly(y: Tensor, values: int, generator: torch.Generator) -> Tensor:
     return assigned
 
 
+def assign_part(
+    part: str,
+    y: Tensor,
+    values: int,
+    generator: torch.Generator,
+    *,
+    training: int,
+    conflict: float | None,
+    conflict_count: int | None,
+) -> Tensor:
+    """Values for a part of a data set: independent of the label in "test", and elsewhere conflicting as in training.
+
+    ``conflict_count`` is the exact number in "train", of ``training`` samples; other parts then have the same share.
+    """
+    if part == "test":
+        return assign_evenly(y, values, generator)
+    if conflict_count is not None and part != "train":
+        return assign(y, values, generator, conflict=conflict_count / training)
+    return assign(y, values, generator, conflict=conflict, conflict_count=conflict_count)
+
+
 @dataclass(frozen=True)
 class Square:
     """A coloured square where the value is 1, nothing where it is 0."""

@@ -17,7 +17,7 @@ class SmallCNN(ArchSpec):
     """Four 3x3 convolutions with batch norm, 16-16-pool-32-32-pool, then 512-256-classes (MaskTune 3).
 
     The convolutions are not padded, as in the authors' code, so that a 28x28 image leaves 32 maps of 4x4: 512 features.
-    Their batch norm in the head is left out: it cannot train on a last batch of one sample.
+    The hidden layer has batch norm too, as there.
     """
 
     name: ClassVar[str] = "small_cnn"
@@ -47,7 +47,7 @@ class SmallCNNNet(nn.Module):
             nn.MaxPool2d(2),
             nn.Flatten(),
         )
-        between = [nn.Linear(flat, hidden), nn.ReLU()] if hidden else []
+        between = [nn.Linear(flat, hidden), nn.BatchNorm1d(hidden), nn.ReLU()] if hidden else []
         self.head = nn.Sequential(*between, nn.Linear(hidden or flat, classes))
 
     def forward(self, x: Tensor) -> Tensor:

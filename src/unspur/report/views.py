@@ -17,8 +17,11 @@ from unspur.data.base import Dataset, Split, aligned_with
 from unspur.data.fetch import DataFiles
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError
+from unspur.files import read_tensors
+from unspur.report.change import Change, change
 from unspur.report.curves import StageCharts, stage_charts
 from unspur.report.gallery import Gallery, SampleRow, Tile, explainer, gallery, samples
+from unspur.report.headline import telling_test
 from unspur.report.pictures import drawable
 from unspur.report.rows import Scored, Setting, labels, plain, scored, settings
 from unspur.runs import Run
@@ -78,6 +81,7 @@ class RunView:
     trained: tuple[str, float] | None  # the last epoch's stage and training accuracy
     explained: str
     galleries: tuple[Gallery, ...]
+    change: Change | None  # what the method changed of its own ERM stage
     facts: tuple[tuple[str, str], ...]
     machine: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
@@ -186,6 +190,7 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         stages = tuple(StageRow(name, _tests(stage["tests"], data)) for name, stage in result.get("stages", {}).items())
         facts = tuple((key, plain(value)) for key, value in result.get("facts", {}).items())
     explained, galleries = _galleries(run, data, tests) if data_view.drawn and tests else ("", ())
+    changed = _change(run, data, tests) if data_view.drawn and tests and "erm" in run.stages() else None
     return RunView(
         label=label,
         about=_first_line(run.config.method),
@@ -202,6 +207,7 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         trained=trained,
         explained=explained,
         galleries=galleries,
+        change=changed,
         facts=facts,
         machine=_machine(run, result),
         settings=settings(run.config),
@@ -216,6 +222,13 @@ def _galleries(run: Run, data: Dataset, tests: Sequence[Scored]) -> tuple[str, t
     model = run.load_model(data)
     explain = explainer(model, data.sample_shape)
     return explain.sentence, tuple(gallery(test.name, model, data, explain) for test in tests)
+
+
+def _change(run: Run, data: Dataset, tests: Sequence[Scored]) -> Change:
+    shown = telling_test(tests) or tests[0]
+    path = run.folder / "artifacts" / "mask_bits.safetensors"
+    bits = read_tensors(path)[0]["mask_bits"] if path.exists() else None
+    return change(run.load_model(data, "erm"), run.load_model(data), data, shown.name, bits)
 
 
 def _machine(run: Run, result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

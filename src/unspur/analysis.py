@@ -1,0 +1,249 @@
+"""analyze(run): every metric and attribution statistic of a stored run ("Large Learning Rates ...", 3.2, 3.3, 5, 6)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from unspur.data.base import Dataset, Split, aligned_with
+from unspur.data.fetch import DataFiles
+from unspur.data.regions import regions
+from unspur.errors import UnspurError, unknown
+from unspur.evaluation import predict
+from unspur.files import write_json
+from unspur.metrics.attribution import attribution_entropy, mean_shares
+from unspur.metrics.compress import Unit, compressibility, layer_weights, pq_index, prunability, sparsity
+from unspur.metrics.dynamics import logit_norm, max_loss_ratio, mean_losses, parameter_norm
+from unspur.metrics.landscape import Landscape, landscape
+from unspur.metrics.represent import average_selectivity, class_separation
+from unspur.models.base import evaluating, head_of, penultimate
+from unspur.runs import Run
+from unspur.saliency.attributions import AttributionKind, attributions
+from unspur.train.seeds import stream
+
+T = TypeVar("T")
+
+FILE = "analysis.json"
+SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C)
+ATTRIBUTED = 200  # of these, whose attributions are looked at
+SCORED = 10_000  # test inputs on which a pruned network is scored, and training inputs whose losses are compared
+UNITS: tuple[Unit, ...] = ("node", "column", "weight")
+KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
+
+# Where in an analysis each figure of one number is, in the order in which people see them.
+FIGURES: dict[str, tuple[str, ...]] = {
+    "prunability": ("prunability", "node", "mean"),
+    "column prunability": ("prunability", "column", "mean"),
+    "weight prunability": ("prunability", "weight", "mean"),
+    "activation compressibility": ("activations", "compressibility"),
+    "activation sparsity": ("activations", "sparsity"),
+    "activation PQ-index": ("activations", "pq_index"),
+    "weight compressibility": ("weights", "compressibility"),
+    "weight PQ-index": ("weights", "pq_index"),
+    "CSI": ("csi",),
+    "BSI": ("bsi",),
+    "class separation": ("class_separation",),
+    "core attribution": ("attribution", "integrated_gradients", "shares", "core"),
+    "spurious attribution": ("attribution", "integrated_gradients", "shares", "spurious"),
+    "noise attribution": ("attribution", "integrated_gradients", "shares", "noise"),
+    "attribution entropy": ("attribution", "integrated_gradients", "entropy"),
+    "max loss ratio": ("training", "max_loss_ratio"),
+    "aligned / conflicting loss": ("training", "loss_ratio"),
+    "parameter norm": ("norms", "parameters"),
+    "logit norm": ("norms", "logits"),
+}
+
+
+def analyze(folder: Path, *, data_dir: Path | None = None, test: str | None = None) -> dict[str, Any]:
+    """Compute every metric of the finished run in ``folder`` and store them there as analysis.json.
+
+    ``test`` names the test set; without it the one called unbiased is taken, else the first. What cannot be computed
+    for this model or data is None, and ``unknown`` says why.
+    """
+    began = time.monotonic()
+    stored = Run.open(folder)
+    result = stored.result()
+    if not result or result["status"] != "done":
+        raise UnspurError(f"{folder} holds no finished run; finish it with `unspur train ... --resume`.")
+    data = stored.config.data.load(DataFiles(data_dir))
+    name = test or ("unbiased" if "unbiased" in data.tests else next(iter(data.tests)))
+    if name not in data.tests:
+        raise unknown("test set", name, data.tests)
+    model = stored.load_model(data)
+    look = _Look(model, data, data.tests[name], stored.config.seed)
+    found = {
+        "key": stored.config.key,
+        "test": name,
+        "samples": len(look.sample),
+        **look.compression(),
+        **look.representation(),
+        "attribution": look.attribution(regions(stored.config.data, data.sample_shape)),
+        "norms": {"parameters": parameter_norm(model), "logits": logit_norm(look.logits)},
+        "training": {"max_loss_ratio": max_loss_ratio(_ratios(folder)), **look.losses()},
+        "unknown": look.unknown,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    write_json(folder / FILE, found)
+    return found
+
+
+def figures(analysis: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of one number in an analysis, by the name that people see; what is unknown is left out."""
+    found = {}
+    for name, path in FIGURES.items():
+        value: Any = analysis
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, dict):  # the BSI of several attributes
+            value = sum(value.values()) / len(value) if value else None
+        if value is not None:
+            found[name] = float(value)
+    return found
+
+
+class _Look:
+    """One model on one test set."""
+
+    def __init__(self, model: nn.Module, data: Dataset, test: Split, seed: int) -> None:
+        self.model, self.data = model, data
+        self.test, self.train = (_some(split, SCORED, seed) for split in (test, data.train))
+        self.sample = _some(test, SAMPLES, seed)
+        self.unknown: dict[str, str] = {}
+        self.logits = predict(model, self.sample)
+        self.z = self.known("activations", lambda: activations(model, self.sample))
+
+    def known(self, what: str, compute: Callable[[], T]) -> T | None:
+        """What ``compute`` finds, or None with the reason kept."""
+        try:
+            return compute()
+        except UnspurError as error:
+            self.unknown[what] = str(error)
+            return None
+
+    def compression(self) -> dict[str, Any]:
+        def accuracy(model: nn.Module) -> float:
+            return float((predict(model, self.test).argmax(1) == self.test.y).double().mean())
+
+        def curve(unit: Unit) -> dict[str, Any]:
+            spare = head_of(self.model) if unit == "node" else None
+            return prunability(self.model, accuracy, unit=unit, spare=spare)._asdict()
+
+        layers = {name: _compression(weights) for name, weights in layer_weights(self.model).items()}
+        mean = {key: sum(layer[key] for layer in layers.values()) / len(layers) for key in next(iter(layers.values()))}
+        return {
+            "prunability": {unit: self.known(f"prunability.{unit}", partial(curve, unit)) for unit in UNITS},
+            "activations": None if self.z is None else _compression(self.z),
+            "weights": {**mean, "layers": layers},
+        }
+
+    def representation(self) -> dict[str, Any]:
+        z, sample, classes = self.z, self.sample, len(self.data.classes)
+        if z is None:
+            return {"class_separation": None, "csi": None, "bsi": None}
+        bsi = {}
+        for name, column in sample.attributes.items():
+            values, label = column.unique(return_inverse=True)
+            found = self.known(f"bsi.{name}", partial(average_selectivity, z, label, len(values)))
+            if found is not None:
+                bsi[name] = found
+        return {
+            "class_separation": self.known("class_separation", lambda: class_separation(z, sample.y, classes)),
+            "csi": self.known("csi", lambda: average_selectivity(z, sample.y, classes)),
+            "bsi": bsi or None,
+        }
+
+    def attribution(self, masks: Mapping[str, Tensor]) -> dict[str, Any]:
+        device = next(self.model.parameters()).device
+        x = self.sample.batch(torch.arange(min(ATTRIBUTED, len(self.sample))), device).x
+        found: dict[str, Any] = {"samples": len(x)}
+        for kind in KINDS:
+            maps = self.known(f"attribution.{kind}", partial(attributions, kind, self.model, x))
+            if maps is None:
+                found[kind] = None
+                continue
+            maps = maps.cpu()
+            entropy = attribution_entropy(maps)
+            entropy = entropy[~entropy.isnan()]
+            found[kind] = {
+                "shares": mean_shares(maps, masks) if masks else None,
+                "entropy": float(entropy.mean()) if len(entropy) else None,
+            }
+        return found
+
+    def losses(self) -> dict[str, float | None]:
+        """The mean loss of aligned and of conflicting training samples, and the one over the other (B)."""
+        aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
+        if aligned is None:
+            return {"aligned_loss": None, "conflicting_loss": None, "loss_ratio": None}
+        losses = functional.cross_entropy(predict(self.model, self.train), self.train.y, reduction="none")
+        means = mean_losses(losses, ~aligned)
+        return {"aligned_loss": means.aligned, "conflicting_loss": means.conflicting, "loss_ratio": means.ratio}
+
+
+@torch.no_grad()
+def activations(model: nn.Module, split: Split, batch_size: int = 500) -> Tensor:
+    """Penultimate activations (samples, neurons) of ``split``, in evaluation mode."""
+    device = next(model.parameters()).device
+    with evaluating(model):
+        parts = [
+            penultimate(model, split.batch(index, device).x).cpu()
+            for index in torch.arange(len(split)).split(batch_size)
+        ]
+    return torch.cat(parts)
+
+
+def surroundings(
+    model: nn.Module, data: Dataset, test: str, masks: Mapping[str, Tensor], *, points: int = 9, seed: int = 0
+) -> Landscape:
+    """Training loss, test accuracy and spurious use around a solution (Figure 9), each on 500 samples.
+
+    Spurious use is the share of Integrated Gradients on the mask ``spurious`` where there is one, else the mean
+    bias-selectivity of the penultimate neurons for the first attribute; without either it is left out.
+    """
+    train, tested = (_some(split, 500, seed) for split in (data.train, data.tests[test]))
+
+    def spurious_share(moved: nn.Module) -> float:
+        x = tested.batch(torch.arange(min(50, len(tested)))).x
+        share = mean_shares(attributions("integrated_gradients", moved, x), {"spurious": masks["spurious"]})["spurious"]
+        return float("nan") if share is None else share
+
+    def bias_selectivity(moved: nn.Module) -> float:
+        values, label = next(iter(tested.attributes.values())).unique(return_inverse=True)
+        return average_selectivity(activations(moved, tested), label, len(values))
+
+    measures: dict[str, Callable[[nn.Module], float]] = {
+        "loss": lambda moved: float(functional.cross_entropy(predict(moved, train), train.y)),
+        "accuracy": lambda moved: float((predict(moved, tested).argmax(1) == tested.y).double().mean()),
+    }
+    if "spurious" in masks:
+        measures["spurious_use"] = spurious_share
+    elif tested.attributes:
+        measures["spurious_use"] = bias_selectivity
+    return landscape(model, measures, points=points, seed=seed)
+
+
+def _compression(z: Tensor) -> dict[str, float]:
+    measures = {"sparsity": sparsity, "compressibility": compressibility, "pq_index": pq_index}
+    return {name: float(measure(z).mean()) for name, measure in measures.items()}
+
+
+def _some(split: Split, count: int, seed: int) -> Split:
+    """At most ``count`` samples, drawn at random."""
+    if len(split) <= count:
+        return split
+    return split.subset(torch.randperm(len(split), generator=stream(seed, "analysis"))[:count])
+
+
+def _ratios(folder: Path) -> list[float]:
+    """The largest loss ratio of each epoch, as the training noted them."""
+    path = folder / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [line["loss_ratio"] for line in map(json.loads, lines) if "loss_ratio" in line]

@@ -1,0 +1,385 @@
+"""The command line: parse, call one function, print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from unspur.errors import RunFailed, UnspurError
+from unspur.version import __version__
+
+# Everything else is imported inside the commands: `unspur --help` must not wait for torch.
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+INTERRUPTED = 130  # the exit code of Ctrl-C, by which typer reports it
+data_app = typer.Typer(no_args_is_help=True, help="What data sets there are; get them, check them, look at them.")
+app.add_typer(data_app, name="data")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", envvar="UNSPUR_DATA", help="Where data sets lie; else the user's cache is searched."),
+]
+Method = Annotated[str, typer.Argument(help="A method, as listed by `unspur methods`.")]
+DataName = Annotated[str, typer.Argument(metavar="DATASET", help="A data set, as listed by `unspur data list`.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change any setting, such as erm.lr=0.1 or data.conflict=0.005."),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"unspur {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def unspur(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find the shortcuts that image classifiers take, and train classifiers that do not need them.
+
+    Start with `unspur demo`: it needs no data and writes a page that shows a classifier taking a shortcut.
+    """
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("demo"), as_json: Json = False
+) -> None:
+    """Train on the embedded digits, show the shortcut that is taken, and write OUT/report.html.
+
+    Example: unspur demo --out demo
+    """
+    from unspur.demo import run_demo
+
+    page, results = run_demo(out, progress=True)
+    if as_json:
+        _print_json({"report": str(page), "results": results})
+    else:
+        from unspur.console import print_result
+
+        for result in results:
+            print_result(result)
+        typer.echo(f"\nOpen {page} in a browser to see where the classifier looks.")
+
+
+@app.command()
+def train(
+    method: Method,
+    dataset: DataName,
+    arch: Annotated[str | None, typer.Option(help="An architecture, as listed by `unspur archs`.")] = None,
+    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
+    settings: Settings = None,
+    out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
+    devices: Annotated[int, typer.Option(help="Processes that train together, one a device.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Do one run and store it in a folder of its own.
+
+    Example: unspur train erm biased_mnist --set data.base=mini --set erm.epochs=2 --seed 1
+    """
+    from unspur.config import configure
+    from unspur.experiment import run
+
+    config = configure(method, dataset, arch, seed, settings or [])
+    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, progress=True, say=_say)
+    _print_outcome(result, as_json)
+    if result["status"] == "diverged":
+        raise typer.Exit(1)
+
+
+@app.command()
+def evaluate(
+    run: RunFolder,
+    dataset: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="Another set than the run's own.")] = None,
+    coverage: Annotated[float | None, typer.Option(help="Abstain: answer this share of the images.")] = None,
+    settings: Settings = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Score a stored run on its own test sets or on those of another data set, and see what abstaining would bring.
+
+    Example: unspur evaluate runs/masktune-biased_mnist-0123456789ab --coverage 0.9
+    """
+    from unspur.console import print_coverage
+    from unspur.experiment import score_run
+
+    result = score_run(run, dataset, settings or [], data_dir, coverage)
+    _print_outcome(result, as_json)
+    if coverage is not None and not as_json:
+        print_coverage(result["selective"], coverage)
+
+
+@app.command()
+def reproduce(
+    table: Annotated[str, typer.Argument(metavar="PAPER/TABLE", help="Such as masktune/table6; `list` names all.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Small settings, to see that everything works.")] = False,
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    settings: Settings = None,
+    out: Annotated[Path, typer.Option(help="Where measured tables are stored.")] = Path("results"),
+    runs: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Reproduce a published table: ours beside theirs. What the data at hand do not allow is skipped and named.
+
+    Example: unspur reproduce masktune/table6 --quick --seeds 0
+    """
+    from unspur.console import print_table, print_tables
+    from unspur.papers.reproduce import TABLES, parse_seeds, table_named
+    from unspur.papers.reproduce import reproduce as reproduce_table
+
+    if table == "list":
+        listed = [{"table": key, "caption": entry.caption} for key, entry in TABLES.items()]
+        return _print_json(listed) if as_json else print_tables(listed)
+    more: dict[str, Any] = {"quick": quick, "settings": settings or [], "results": out, "runs": runs}
+    outcome = reproduce_table(table_named(table), parse_seeds(seeds), data_dir=data_dir, say=_say, **more)
+    if as_json:
+        _print_json(outcome)
+    else:
+        print_table(outcome)
+
+
+@app.command()
+def sweep(
+    method: Method,
+    dataset: DataName,
+    grid: Annotated[list[str], typer.Option(metavar="KEY=V1,V2", help="Values to try; several grids multiply.")],
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    arch: Annotated[str | None, typer.Option(help="An architecture, as listed by `unspur archs`.")] = None,
+    settings: Settings = None,
+    jobs: Annotated[int | None, typer.Option(help="Runs at a time, one thread each; else one a processor.")] = None,
+    engine: Annotated[str, typer.Option(help="local processes, or a ray cluster.")] = "local",
+    analyze: Annotated[bool, typer.Option("--analyze", help="Also analyse every run (see `unspur analyze`).")] = False,
+    figure: Annotated[Path | None, typer.Option(help="Draw all scores over the grid's key: an SVG file.")] = None,
+    out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Do many runs: every point of a grid, with every seed. Start it again to go on where it stopped.
+
+    Example: unspur sweep erm parity --grid erm.lr=0.01,0.1,0.5 --seeds 0,1,2 --jobs 2
+    """
+    from unspur.console import print_sweep
+    from unspur.papers.reproduce import parse_seeds
+    from unspur.report.sweeps import write_figure
+    from unspur.sweep import plan
+    from unspur.sweep import sweep as do_sweep
+
+    points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [])
+    more: dict[str, Any] = {"jobs": jobs, "engine": engine, "analyze": analyze, "data_dir": data_dir}
+    found = do_sweep(points, out, progress=True, say=_say, **more)
+    if figure:
+        write_figure(found, figure)
+    if as_json:
+        _print_json(found)
+    else:
+        print_sweep(found)
+
+
+@app.command()
+def analyze(
+    run: RunFolder,
+    test: Annotated[str | None, typer.Option(help="A test set; else the unbiased one, or the first.")] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Compute every metric and attribution statistic of a stored run, and keep them in its analysis.json.
+
+    Example: unspur analyze runs/erm-double_mnist-0123456789ab
+    """
+    from unspur.analysis import analyze as analyze_run
+    from unspur.console import print_analysis
+
+    found = analyze_run(run, data_dir=data_dir, test=test)
+    if as_json:
+        _print_json(found)
+    else:
+        print_analysis(found)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="One or more run folders.")],
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Write one self-contained HTML page about stored runs.
+
+    Example: unspur report runs/erm-biased_mnist-* --out report.html
+    """
+    from unspur.report.page import write_report
+
+    write_report(runs, out, data_dir)
+    if as_json:
+        _print_json({"report": str(out)})
+    else:
+        typer.echo(f"Wrote {out}.")
+
+
+@app.command()
+def methods(as_json: Json = False) -> None:
+    """List the methods with their hyperparameters and defaults."""
+    from unspur.methods.catalog import METHODS
+
+    _print_specs({name: method() for name, method in METHODS.items()}, as_json)
+
+
+@app.command()
+def archs(as_json: Json = False) -> None:
+    """List the architectures with their options and defaults."""
+    from unspur.models.catalog import ARCHS
+
+    _print_specs({name: arch() for name, arch in ARCHS.items()}, as_json)
+
+
+@data_app.command("list")
+def data_list(as_json: Json = False) -> None:
+    """List the data sets with their options and defaults."""
+    from unspur.data.catalog import DATASETS
+
+    _print_specs({name: spec() for name, spec in DATASETS.items()}, as_json)
+
+
+@data_app.command("info")
+def data_info(name: DataName, settings: Settings = None, data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Say what a data set is, where it comes from, and whether it is here and whole.
+
+    Example: unspur data info biased_mnist --set data.base=mini
+    """
+    from unspur.config import configure_data
+    from unspur.console import print_info
+    from unspur.data.info import describe
+
+    info = describe(configure_data(name, settings or []), data_dir)
+    if as_json:
+        _print_json(info)
+    else:
+        print_info(info)
+
+
+@data_app.command("fetch")
+def data_fetch(name: DataName, data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Download a data set into the user's cache, or say how to get it.
+
+    Example: unspur data fetch mnist
+    """
+    from unspur.data.catalog import fetch
+
+    paths = [str(path) for path in fetch(name, data_dir)]
+    if as_json:
+        _print_json({"files": paths})
+    else:
+        typer.echo("\n".join(paths))
+
+
+@data_app.command("preview")
+def data_preview(
+    name: DataName,
+    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("preview.png"),
+    settings: Settings = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Draw training samples by class and group.
+
+    Example: unspur data preview biased_mnist --set data.base=mini --out preview.png
+    """
+    from unspur.config import configure_data
+    from unspur.data.fetch import DataFiles
+    from unspur.data.preview import write_preview
+
+    write_preview(configure_data(name, settings or []).load(DataFiles(data_dir)), out)
+    if as_json:
+        _print_json({"picture": str(out)})
+    else:
+        typer.echo(f"Wrote {out}.")
+
+
+@data_app.command("plant")
+def data_plant(
+    root: Annotated[str, typer.Argument(metavar="ROOT", help="Your images, as the set `folder` reads them.")],
+    shortcut: Annotated[
+        str, typer.Option(help="square, color, corruption, watermark, border or domino.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write, which must not exist yet.", show_default=False)],
+    conflict: Annotated[float | None, typer.Option(help="The share of training images that conflict.")] = None,
+    conflict_count: Annotated[int | None, typer.Option(help="Their exact number, instead of the share.")] = None,
+    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Copy your images with a shortcut planted in them, so that any method can be tried with a known answer.
+
+    Example: unspur data plant photos --shortcut watermark --conflict 0.05 --out photos-marked
+    """
+    from unspur.config import configure_data
+    from unspur.data.folder import Folder
+    from unspur.data.plant import plant
+
+    own = [f"data.root={root}", f"data.seed={seed}", *(settings or [])]
+    source = configure_data("folder", own)
+    assert isinstance(source, Folder)
+    planted = plant(source, shortcut, out, conflict=conflict, conflict_count=conflict_count)
+    if as_json:
+        _print_json(planted.as_json())
+    else:
+        typer.echo(planted.summary())
+
+
+def _print_specs(specs: dict[str, Any], as_json: bool) -> None:
+    from unspur.console import describe_specs, print_specs
+
+    if as_json:
+        _print_json(describe_specs(specs))
+    else:
+        print_specs(specs)
+
+
+def _print_outcome(result: dict[str, Any], as_json: bool) -> None:
+    from unspur.console import print_result
+
+    if as_json:
+        _print_json(result)
+    else:
+        print_result(result)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=1))
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+def main() -> NoReturn:
+    """Run the command line; a person's mistake is one sentence and never a traceback."""
+    try:
+        code = app(standalone_mode=False) or 0
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except typer.TyperException as error:  # such as an unknown option
+        _say(f"Error: {error.format_message()}")
+        code = 2
+    except RunFailed as error:
+        _say(f"Error: {error}")
+        code = 1
+    except UnspurError as error:
+        _say(f"Error: {error}")
+        code = 2
+    if code == INTERRUPTED:
+        _say("Interrupted. An unfinished run goes on with --resume.")
+    sys.exit(code)

@@ -1,0 +1,101 @@
+"""One run, fully specified. Equal configurations are the same run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from unspur.data.catalog import dataset_named
+from unspur.data.spec import DataSpec
+from unspur.errors import UnspurError
+from unspur.methods.base import Method
+from unspur.methods.catalog import method_named
+from unspur.models.catalog import arch_named
+from unspur.models.spec import ArchSpec
+from unspur.options import from_json, to_json, with_option
+
+
+@dataclass(frozen=True)
+class Config:
+    """A method, a data set, an architecture and a seed: all that the weights depend on but the machine."""
+
+    method: Method
+    data: DataSpec
+    arch: ArchSpec
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        """A short hash of everything: the end of the run folder's name."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def to_json(self) -> dict[str, Any]:
+        parts = {"method": self.method, "data": self.data, "arch": self.arch}
+        return {name: to_json(spec) for name, spec in parts.items()} | {"seed": self.seed}
+
+    @staticmethod
+    def from_json(value: Any) -> Config:
+        """The configuration that ``to_json`` described; what does not fit is an UnspurError."""
+        try:
+            return Config(
+                from_json(value["method"], method_named(value["method"]["name"])),
+                from_json(value["data"], dataset_named(value["data"]["name"])),
+                arch_from_json(value["arch"]),
+                int(value["seed"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UnspurError(f"This is not a run's configuration ({error!r}).") from None
+
+
+def arch_from_json(value: Mapping[str, Any]) -> ArchSpec:
+    """The architecture that ``to_json`` described."""
+    arch: ArchSpec = from_json(value, type(arch_named(value["name"])))
+    return arch
+
+
+def configure(method: str, data: str, arch: str | None = None, seed: int = 0, settings: Iterable[str] = ()) -> Config:
+    """A configuration from names and ``KEY=VALUE`` settings; keys begin with ``data.``, ``arch.`` or a method's field.
+
+    Without ``arch`` the data set's usual one is taken.
+    """
+    spec = dataset_named(data)
+    config = Config(method_named(method)(), spec(), arch_named(arch or spec.usual_arch), seed)
+    for key, text in pairs(settings):
+        config = with_setting(config, key, text)
+    return config
+
+
+def with_setting(config: Config, key: str, text: str) -> Config:
+    """``config`` with one key changed, as ``--set`` and a sweep's grid do."""
+    part, _, rest = key.partition(".")
+    if part in ("data", "arch") and rest:
+        changed: Mapping[str, Any] = {part: with_option(getattr(config, part), rest, text, key)}
+    else:
+        changed = {"method": with_option(config.method, key, text)}
+    return replace(config, **changed)
+
+
+def configure_data(name: str, settings: Iterable[str] = ()) -> DataSpec:
+    """A data set alone, from its name and ``data.KEY=VALUE`` settings."""
+    spec: DataSpec = dataset_named(name)()
+    for key, text in pairs(settings):
+        part, _, rest = key.partition(".")
+        if part != "data" or not rest:
+            raise UnspurError(
+                f"Only settings of the data can be given here, such as data.conflict=0.1, but got '{key}'."
+            )
+        spec = with_option(spec, rest, text, key)
+    return spec
+
+
+def pairs(settings: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Keys and values of ``KEY=VALUE`` settings."""
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key:
+            raise UnspurError(f"A setting is KEY=VALUE, such as erm.lr=0.1, but got '{setting}'.")
+        yield key, text

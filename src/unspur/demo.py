@@ -1,0 +1,29 @@
+"""The main job on the embedded digits, with quick settings: train, show the shortcut, write a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from unspur.config import configure
+from unspur.experiment import run
+from unspur.report.page import write_report
+from unspur.runs import Run
+
+# Quick settings of each method in the demo: small enough for minutes, not the papers'.
+QUICK = {
+    "erm": ["erm.epochs=6", "erm.weight_decay=1e-4"],  # as MaskTune's own ERM stage
+    "masktune": ["erm.epochs=6"],
+}
+
+
+def run_demo(out: Path, *, progress: bool = False) -> tuple[Path, list[dict[str, Any]]]:
+    """Run every method of the demo below ``out`` and write the page; returns its path and the results."""
+    configs = [
+        configure(method, "biased_mnist", "small_cnn", 0, ["data.base=mini", *settings])
+        for method, settings in QUICK.items()
+    ]
+    results = [run(config, out / "runs", resume=True, progress=progress) for config in configs]
+    page = out / "report.html"
+    write_report([Run.create(out / "runs", config).folder for config in configs], page, None)
+    return page, results

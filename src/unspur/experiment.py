@@ -1,0 +1,134 @@
+"""run(config): data, method, model, evaluation, run folder."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lightning_fabric import Fabric
+
+from unspur.abstention import selective_scores
+from unspur.config import Config, configure_data
+from unspur.data.base import Dataset
+from unspur.data.fetch import DataFiles
+from unspur.errors import Diverged, RunFailed, UnspurError
+from unspur.evaluation import evaluate
+from unspur.methods.base import Fit
+from unspur.runs import ENDED, Run
+from unspur.train.mining import mining_quality
+from unspur.train.observe import Dynamics
+from unspur.train.progress import ProgressBar
+from unspur.train.session import Session, silent
+
+
+def run(
+    config: Config,
+    out: Path = Path("runs"),
+    *,
+    data_dir: Path | None = None,
+    devices: int = 1,
+    resume: bool = False,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> dict[str, Any]:
+    """Do the run that ``config`` describes, or find it done, and return its result.
+
+    An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written.
+    """
+    if devices < 1:
+        raise UnspurError(f"--devices must be at least 1 but got {devices}.")
+    stored = Run.create(out, config)
+    if (result := stored.result()) and result["status"] in ENDED:
+        return result
+    if stored.started and not resume and not result:
+        raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
+    data = config.data.load(DataFiles(data_dir))
+    config.arch.build(data, seed=config.seed)
+    with stored.working(say) as waited:
+        if waited and (result := stored.result()) and result["status"] in ENDED:
+            return result
+        stored.begin()
+        return _launch(stored, data_dir, devices, progress)
+
+
+def score_run(
+    folder: Path, dataset: str | None, settings: Sequence[str], data_dir: Path | None, coverage: float | None = None
+) -> dict[str, Any]:
+    """A stored run's result, scored anew on its own data or on that of another set, with a coverage also abstaining."""
+    stored = Run.open(folder)
+    result = stored.result()
+    if not result or result["status"] != "done":
+        raise UnspurError(f"{folder} holds no finished run; finish it with `unspur train ... --resume`.")
+    own, files = stored.config.data, DataFiles(data_dir)
+    trained = own.load(files)
+    other = configure_data(dataset, settings) if dataset else own
+    data = trained if other == own else replace(other.load(files), train=trained.train)
+    if data.sample_shape != trained.sample_shape or len(data.classes) != len(trained.classes):
+        raise UnspurError(
+            f"The run was trained on {tuple(trained.sample_shape)} in {len(trained.classes)} classes; {other.name} has "
+            f"{tuple(data.sample_shape)} in {len(data.classes)}."
+        )
+    stages = {name: {"tests": evaluate(stored.load_model(trained, name), data)} for name in stored.stages()}
+    model = stored.load_model(trained)
+    scored = {**result, "dataset": other.name, "tests": evaluate(model, data), "stages": stages}
+    if coverage is not None:
+        before = stored.load_model(trained, "erm") if "erm" in stages else model
+        # Whatever is scored, the threshold comes from the validation data of the set that the run was trained on.
+        scored["selective"] = selective_scores(before, model, replace(data, val=trained.val), coverage)
+    return scored
+
+
+def _launch(stored: Run, data_dir: Path | None, devices: int, progress: bool) -> dict[str, Any]:
+    """Work in this process, or in one process a device."""
+    if devices == 1:
+        return _work(Fabric(accelerator="auto", devices=1), stored, data_dir, progress)
+    fabric = Fabric(accelerator="auto", devices=devices, strategy="ddp_spawn")
+    result: dict[str, Any] = fabric.launch(partial(_work, stored=stored, data_dir=data_dir, progress=progress))
+    return result
+
+
+def _work(fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool) -> dict[str, Any]:
+    config, leader = stored.config, fabric.is_global_zero
+    bar = ProgressBar(stored.folder.name) if progress and leader else None
+    session = Session(fabric, stored.folder, bar or silent)
+
+    def end(status: str, **rest: Any) -> dict[str, Any]:
+        # Every rank comes here; one writes.
+        return stored.end(status, session.seconds, fabric.world_size, **rest) if leader else {}
+
+    with bar or contextlib.nullcontext():
+        try:
+            data = config.data.load(DataFiles(data_dir))
+            model = config.arch.build(data, seed=config.seed)
+            session.observer = Dynamics(data.train)
+            fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
+            if not leader:
+                return {}
+            stored.keep(fit)
+            stages = {name: {"tests": evaluate(stage, data)} for name, stage in fit.stages.items()}
+            return end("done", tests=evaluate(fit.model, data), stages=stages, facts=_facts(fit, data))
+        except Diverged as error:
+            return end("diverged", reason=str(error), stage=error.stage, step=error.step)
+        except Exception as error:
+            reason = _reason(error)
+            with contextlib.suppress(OSError):  # on a full disk even this may not fit
+                end("failed", reason=reason)
+            raise RunFailed(reason) from error
+
+
+def _facts(fit: Fit, data: Dataset) -> dict[str, Any]:
+    """What the method measured, and how well it mined: only here, since a method may not look at attributes."""
+    mined = fit.artifacts.get("mined")
+    return {**fit.facts, **({} if mined is None else {"mining": mining_quality(mined, data.train)})}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnspurError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"The run stopped: {error.strerror or error}; free what is short and go on with --resume."
+    return f"The run stopped on an error in the program: {type(error).__name__}: {error}"

@@ -1,0 +1,61 @@
+"""A last layer trained with group labels, every group weighing the same: what methods without them are measured by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from unspur.data.base import Split, groups_of
+from unspur.errors import require
+from unspur.methods.base import Fit
+from unspur.methods.last_layer import Groups, Plan, cached, require_trainable, search
+from unspur.select import validation_groups
+from unspur.train.heads import Eq3
+from unspur.train.session import Session
+from unspur.train.steps import require_one_device
+
+
+@dataclass(frozen=True)
+class BalancedLastLayer:
+    """Retrain the last layer of a frozen network with each group weighing the same, chosen by the worst group.
+
+    It reads the group labels of training and validation data, which ULE does not: an upper bound to compare with (last
+    layer re-training, ULE 3.1). The grid is ULE's without lambda. Runs on one device.
+    """
+
+    name: ClassVar[str] = "balanced_last_layer"
+    needs_groups: ClassVar[bool] = True
+    lrs: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # learning rates
+    l2s: tuple[float, ...] = (1e-4, 1.0)  # L2 regularisation: standard, strong
+    epochs: int = 300
+    every: int = 10  # epochs from one look at the validation set to the next
+    batch_size: int = 128
+    momentum: float = 0.9
+
+    def __post_init__(self) -> None:
+        require_trainable(self.plan)
+
+    @property
+    def plan(self) -> Plan:
+        """How the grid is trained; with lambda = 1 there is no second term."""
+        loss = Eq3("saliency", "batch", "mse", False)
+        return Plan((1.0,), self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
+
+    def fit(
+        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
+    ) -> Fit:
+        session = session or Session()
+        require_one_device(session, "Balanced last-layer training")
+        require(bool(train.attributes), "Balancing groups needs training data with attributes, and these have none.")
+        data = cached(model, model, train, val, session)
+        groups = None
+        if val is not None and len(val):
+            groups = Groups("worst_group", validation_groups("worst_group", val))
+        number = groups_of(train).id
+        weight = 1 / torch.bincount(number)[number].double()
+        found = search(self.plan, data, groups, stage="heads", seed=seed, session=session, weight=weight)
+        found.give(model)
+        return Fit(model.eval(), facts={"chosen": found.chosen(), "grid": found.table})

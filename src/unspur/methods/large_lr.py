@@ -1,0 +1,59 @@
+"""Large learning rates (arXiv:2507.17748): 1. Find the highest rate that still converges.  2. Train at it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from torch import nn
+
+from unspur.data.base import Split
+from unspur.errors import Diverged
+from unspur.methods.base import Fit
+from unspur.train.loop import train as train_model
+from unspur.train.probe import Probe, highest_rate
+from unspur.train.recipe import SGD, Optimiser
+from unspur.train.session import Session
+
+# Section 4.2: SGD at a constant rate in batches of 100, without regularisation, until every sample is fitted.
+PAPER = SGD(lr=0.01, momentum=0.0, batch_size=100, epochs=30, until_accuracy=1.0)
+
+
+@dataclass(frozen=True)
+class LargeLR:
+    """Train at the highest learning rate that still converges, found by a short probe (large-LR, section 4.2).
+
+    A rate may pass the probe and fail later: if the training diverges, or ends too far below what the probe reached,
+    it begins anew at the next lower rate that passed.
+    """
+
+    name: ClassVar[str] = "large_lr"
+    needs_groups: ClassVar[bool] = False
+    erm: Optimiser = PAPER  # its lr is where the probe begins
+    probe: Probe = Probe()
+
+    def fit(
+        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
+    ) -> Fit:
+        session = session or Session()
+        rates, trials = highest_rate(model, train, self.erm, self.probe, seed=seed, session=session)
+        best = max(trial.accuracy for trial in trials if trial.accuracy is not None)
+        initial = copy.deepcopy(model.state_dict())
+        given_up: list[dict[str, Any]] = []
+        for rate in rates:
+            stage = f"erm-{len(given_up) + 1}" if given_up else "erm"
+            model.load_state_dict(initial)
+            try:
+                train_model(model, train, replace(self.erm, lr=rate), stage=stage, seed=seed, session=session)
+            except Diverged as error:
+                if rate == rates[-1]:
+                    raise
+                given_up.append({"lr": rate, "why": str(error)})
+                continue
+            accuracy = session.history[stage][-1]["accuracy"] if session.history.get(stage) else best
+            if accuracy >= best - self.probe.lost or rate == rates[-1]:
+                break
+            given_up.append({"lr": rate, "why": f"It fitted {accuracy:.4f} of the training set, the probe {best:.4f}."})
+        facts = {"lr": rate, "given_up": given_up, "probe": [trial._asdict() for trial in trials]}
+        return Fit(model, facts=facts)

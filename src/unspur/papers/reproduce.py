@@ -1,0 +1,147 @@
+"""unspur reproduce: run what the data at hand allow, and put our numbers beside the published ones."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unspur.errors import DataMissing, RunFailed, UnspurError, unknown
+from unspur.experiment import run
+from unspur.files import write_json
+from unspur.papers.large_lr import TABLES as LARGE_LR
+from unspur.papers.masktune import TABLES as MASKTUNE
+from unspur.papers.table import Cell, Setup, Table
+from unspur.runs import Run
+
+TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *LARGE_LR)}
+
+
+def table_named(key: str) -> Table:
+    """The table called PAPER/TABLE, such as masktune/table6."""
+    if key not in TABLES:
+        raise unknown("table", key, TABLES)
+    return TABLES[key]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds from a list such as 0,1,2."""
+    try:
+        seeds = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UnspurError(f"Seeds are whole numbers separated by commas, such as 0,1,2, but got '{text}'.") from None
+    return list(dict.fromkeys(seeds))
+
+
+def reproduce(
+    table: Table,
+    seeds: Sequence[int],
+    *,
+    quick: bool = False,
+    settings: Sequence[str] = (),
+    results: Path = Path("results"),
+    runs: Path = Path("runs"),
+    data_dir: Path | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> dict[str, Any]:
+    """Do every run of ``table`` that the data allow, and store what came out after each of them.
+
+    Finished runs are found and not repeated; ``quick`` uses the table's small settings and says so in the result.
+    """
+    more = (*(table.quick if quick else ()), *settings)
+    name = table.key.replace("/", "-") + ("-quick" if quick else "")
+    values: dict[Cell, dict[Setup, list[float]]] = {}
+    skipped: dict[str, str] = {}
+    done: list[dict[str, Any]] = []
+
+    def outcome() -> dict[str, Any]:
+        return {
+            "table": table.key,
+            "caption": table.caption,
+            "quick": quick,
+            "settings": list(more),
+            "seeds": list(seeds),
+            "differs": table.differs,
+            "commit": commit(),
+            "cells": [describe(cell, values.get(cell, {}), skipped) for cell in table.cells],
+            "skipped": skipped,
+            "runs": done,
+        }
+
+    for setup in table.setups():
+        for seed in seeds:
+            try:
+                result, measured = _measure(table, setup, seed, more, runs, data_dir)
+            except (DataMissing, RunFailed) as error:
+                skipped[_label(setup)] = str(error)
+                say(f"Skipped {_label(setup)}: {error}")
+                break
+            if result["status"] != "done":
+                skipped[_label(setup)] = result["reason"]
+                continue
+            for cell, value in measured.items():
+                values.setdefault(cell, {}).setdefault(setup, []).append(value)
+            done.append(
+                {key: result[key] for key in ("key", "method", "dataset", "arch", "seed", "seconds", "machine")}
+            )
+            write_json(results / f"{name}.json", outcome())
+    return outcome()
+
+
+def _measure(
+    table: Table, setup: Setup, seed: int, more: tuple[str, ...], runs: Path, data_dir: Path | None
+) -> tuple[dict[str, Any], dict[Cell, float]]:
+    """One run of ``setup`` and what the table's cells read from it."""
+    config = setup.config(seed, more)
+    result = run(config, runs, data_dir=data_dir, resume=True, progress=True)
+    if result["status"] != "done":
+        return result, {}
+    stored = Run.create(runs, config)
+    cells = [cell for cell in table.cells if setup in cell.setups and cell.measure]
+    read = {cell: cell.measure.of(stored, result, data_dir) for cell in cells if cell.measure}
+    return result, {cell: value for cell, value in read.items() if value is not None}
+
+
+def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Mapping[str, str]) -> dict[str, Any]:
+    """A cell as plain values: ours beside theirs, or why there is no ours.
+
+    Of a sweep's settings the one with the lowest or highest mean is the cell's, and ``at`` says which.
+    """
+    left_out = any(_label(setup) in skipped for setup in cell.setups)
+    why = "quoted" if not cell.setups else "skipped" if left_out else "no value"
+    means = {setup: statistics.mean(values) for setup, values in measured.items()}
+    chosen = (min if cell.pick == "lowest" else max)(means, key=lambda setup: means[setup], default=None)
+    values = measured[chosen] if chosen else []
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "published": cell.published,
+        "published_deviation": cell.deviation,
+        "ours": means[chosen] if chosen else None,
+        "ours_deviation": statistics.stdev(values) if len(values) > 1 else None,
+        "values": list(values),
+        "why_none": None if values else why,
+        **({"at": chosen.at} if chosen and chosen.at else {}),
+    }
+
+
+def _label(setup: Setup) -> str:
+    return f"{setup.method} on {setup.data}, {setup.arch}" + (f", {setup.at}" if setup.at else "")
+
+
+def commit() -> str | None:
+    """The checkout's commit, marked where files differ from it; None outside a checkout."""
+    here = Path(__file__).parent
+    try:
+        answer = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return answer.stdout.strip()

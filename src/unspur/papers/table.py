@@ -1,0 +1,126 @@
+"""A published table as data: each cell a configuration, where its value is found, and what was published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from unspur.abstention import selective_scores
+from unspur.analysis import FILE as ANALYSIS
+from unspur.analysis import analyze, figures
+from unspur.config import Config, configure
+from unspur.data.fetch import DataFiles
+from unspur.files import read_json
+from unspur.runs import Run
+
+
+class Measure(Protocol):
+    """Where in a finished run a cell's value is, in the table's own unit."""
+
+    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score on a test set, of the result or of an earlier stage of it."""
+
+    test: str
+    field: str = "accuracy"
+    stage: str | None = None
+
+    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+        block = result["stages"][self.stage] if self.stage else result
+        value = block["tests"][self.test][self.field]
+        return None if value is None else 100 * value
+
+
+@dataclass(frozen=True)
+class Abstaining:
+    """Coverage or error of a way to abstain, the threshold chosen on validation data for a target coverage."""
+
+    test: str
+    mode: str  # product or softmax_response
+    target: float
+    field: str  # coverage or error
+
+    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+        scores = _selective(run, data_dir)[self.test][self.mode]
+        point = next(point for point in scores["at_coverages"] if point["target"] == self.target)
+        value: float | None = point[self.field]
+        return None if value is None else 100 * value
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """A figure of the run's analysis, by its name in ``analysis.FIGURES``; runs are analysed when first asked."""
+
+    figure: str
+
+    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+        stored = run.folder / ANALYSIS
+        analysis = read_json(stored) if stored.exists() else analyze(run.folder, data_dir=data_dir)
+        return figures(analysis).get(self.figure)
+
+
+_kept: dict[Path, dict[str, Any]] = {}  # a table asks many cells of the same run
+
+
+def _selective(run: Run, data_dir: Path | None) -> dict[str, Any]:
+    if run.folder not in _kept:
+        data = run.config.data.load(DataFiles(data_dir))
+        _kept[run.folder] = selective_scores(run.load_model(data, "erm"), run.load_model(data), data, 0.9)
+    return _kept[run.folder]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A method on a data set: what one or more cells of a table are read from."""
+
+    method: str
+    data: str
+    arch: str
+    settings: tuple[str, ...] = ()
+    at: str = ""  # of a sweep: the setting that sets this one apart
+
+    def config(self, seed: int, more: tuple[str, ...] = ()) -> Config:
+        own = [*self.settings, self.at] if self.at else self.settings
+        return configure(self.method, self.data, self.arch, seed, [*own, *more])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a published table; without a setup it is somebody else's method and only quoted."""
+
+    row: str
+    column: str
+    published: float | None  # as printed, shares in per cent; None: the paper has no such number
+    deviation: float | None = None  # as published
+    setup: Setup | None = None
+    measure: Measure | None = None
+    over: tuple[Setup, ...] = ()  # instead of a setup, a sweep: the cell is the lowest or highest of its means
+    pick: Literal["lowest", "highest"] = "highest"
+
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        return (self.setup,) if self.setup else self.over
+
+
+@dataclass(frozen=True)
+class Table:
+    """A published table, and how ours differs in its making."""
+
+    paper: str
+    name: str
+    caption: str
+    cells: tuple[Cell, ...]
+    quick: tuple[str, ...]  # settings of --quick, for a look at whether everything works
+    differs: str = ""  # what we do otherwise than the paper, and why
+
+    @property
+    def key(self) -> str:
+        return f"{self.paper}/{self.name}"
+
+    def setups(self) -> list[Setup]:
+        """Every distinct setup, in the order of the cells."""
+        return list(dict.fromkeys(setup for cell in self.cells for setup in cell.setups))

@@ -1,0 +1,154 @@
+"""A run is a folder: what defines it, what it measured, and its weights (docs/runs.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from torch import nn
+
+from unspur.config import Config
+from unspur.data.base import Dataset
+from unspur.errors import UnspurError
+from unspur.files import read_json, read_tensors, remove_partial, write_json, write_tensors
+from unspur.methods.base import Fit
+from unspur.train.session import CHECKPOINTS
+from unspur.version import __version__
+
+ENDED = ("done", "diverged")  # a sweep skips these; "failed" is tried again
+
+
+class Run:
+    """One run folder, made by ``Run.create`` or found by ``Run.open``."""
+
+    def __init__(self, folder: Path, config: Config) -> None:
+        self.folder, self.config = folder, config
+
+    @classmethod
+    def create(cls, out: Path, config: Config) -> Run:
+        """The folder of ``config`` below ``out``; nothing is written yet."""
+        run = cls(out / f"{config.method.name}-{config.data.name}-{config.key}", config)
+        if (run.folder / "config.json").exists() and cls.open(run.folder).config != config:
+            raise UnspurError(f"{run.folder} holds a run of another configuration; move or delete it.")
+        return run
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """The run stored in ``folder``, after checking that its configuration is the one its name promises."""
+        if not (folder / "config.json").exists():
+            raise UnspurError(f"{folder} is not a run folder: it has no config.json.")
+        try:
+            config = Config.from_json(read_json(folder / "config.json"))
+        except UnspurError as error:
+            raise UnspurError(f"{folder / 'config.json'}: {error}") from None
+        if not folder.resolve().name.endswith(config.key):
+            raise UnspurError(
+                f"{folder / 'config.json'} describes another run (its key is {config.key}); "
+                "restore or delete the folder."
+            )
+        return cls(folder, config)
+
+    @contextlib.contextmanager
+    def working(self, say: Callable[[str], None]) -> Iterator[bool]:
+        """Hold the folder for this process; yields whether another process had to be waited for, which is said.
+
+        The operating system drops the lock when its owner dies, however it dies.
+        """
+        _writable(self.folder)
+        lock = FileLock(self.folder / ".lock")
+        try:
+            lock.acquire(timeout=0)
+            waited = False
+        except Timeout:
+            waited = True
+            say(f"Another process works on {self.folder}; waiting for it.")
+            lock.acquire()
+        try:
+            yield waited
+        finally:
+            lock.release()
+
+    @property
+    def started(self) -> bool:
+        return (self.folder / "config.json").exists()
+
+    def result(self) -> dict[str, Any] | None:
+        """What result.json says, or None while the run has not ended."""
+        path = self.folder / "result.json"
+        if not path.exists():
+            return None
+        result = read_json(path)
+        if not isinstance(result, dict) or result.get("key") != self.config.key:
+            raise UnspurError(f"{path} is not the result of this run; delete it and run again with --resume.")
+        return result
+
+    def begin(self) -> None:
+        """Write the configuration, and clear what a killed process left half-written."""
+        remove_partial(self.folder)
+        (self.folder / "result.json").unlink(missing_ok=True)  # a failed attempt's
+        write_json(self.folder / "config.json", self.config.to_json())
+
+    def keep(self, fit: Fit) -> None:
+        """Store weights, stages and artifacts; the run has not ended before ``end``."""
+        write_tensors(self.folder / "model.safetensors", fit.model.state_dict())
+        for name, stage in fit.stages.items():
+            write_tensors(self.folder / "stages" / f"{name}.safetensors", stage.state_dict())
+        for name, tensor in fit.artifacts.items():
+            write_tensors(self.folder / "artifacts" / f"{name}.safetensors", {name: tensor})
+
+    def end(self, status: str, seconds: float, devices: int, **rest: Any) -> dict[str, Any]:
+        """Write result.json, last and atomically, and delete the checkpoints that nothing needs any more."""
+        result = {
+            "key": self.config.key,
+            "method": self.config.method.name,
+            "dataset": self.config.data.name,
+            "arch": self.config.arch.name,
+            "seed": self.config.seed,
+            "status": status,
+            "seconds": round(seconds, 1),
+            "threads": torch.get_num_threads(),
+            "devices": devices,
+            "version": __version__,
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}",
+            **rest,
+        }
+        write_json(self.folder / "result.json", result)
+        if status in ENDED:
+            shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
+        return result
+
+    def load_model(self, data: Dataset, stage: str | None = None) -> nn.Module:
+        """The trained model, or an earlier stage of it by name, in evaluation mode."""
+        path = self.folder / (f"stages/{stage}.safetensors" if stage else "model.safetensors")
+        weights, _ = read_tensors(path)
+        model = self.config.arch.build(data, seed=self.config.seed)
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError as error:
+            first = str(error).splitlines()[-1].strip()
+            raise UnspurError(f"{path} does not fit {self.config.arch.name}: {first}") from None
+        return model.eval()
+
+    def stages(self) -> Mapping[str, Path]:
+        """Stored stages by name."""
+        return {path.stem: path for path in sorted((self.folder / "stages").glob("*.safetensors"))}
+
+
+def _writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UnspurError(f"The output folder {folder.parent} is a file; name a folder with --out.") from None
+    except OSError as error:
+        raise UnspurError(
+            f"Cannot write to {folder.parent} ({error.strerror}); name another folder with --out."
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise UnspurError(f"Cannot write to {folder} (permission denied); name another folder with --out.")

@@ -1,0 +1,269 @@
+"""Many runs: a grid of settings and seeds, done side by side, resumable, and summed up."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from unspur.analysis import FILE as ANALYSIS
+from unspur.analysis import figures
+from unspur.config import Config, configure, pairs, with_setting
+from unspur.data.fetch import DataFiles
+from unspur.engines import ENGINES, Job, Outcome
+from unspur.errors import require, unknown
+from unspur.files import read_json
+from unspur.metrics.correlation import rank_correlation
+from unspur.runs import ENDED, Run
+
+LOST = 0.25  # of the training accuracy below the best at which a point is no longer usable (large-LR 4.2)
+SCORES = ("accuracy", "worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a grid: what is set there, and a configuration for each seed."""
+
+    settings: dict[str, str]
+    configs: tuple[Config, ...]
+
+    @property
+    def label(self) -> str:
+        return " ".join(f"{key}={value}" for key, value in self.settings.items())
+
+
+def plan(
+    method: str,
+    data: str,
+    grid: Sequence[str],
+    seeds: Sequence[int],
+    arch: str | None = None,
+    settings: Iterable[str] = (),
+) -> list[Point]:
+    """Every point of the grid ``KEY=V1,V2``, ...; anything that does not exist is an error now, before any run.
+
+    >>> points = plan("erm", "parity", ["erm.lr=0.1,1", "erm.batch_size=50,100"], [0, 1])
+    >>> len(points), points[1].label
+    (4, 'erm.lr=0.1 erm.batch_size=100')
+    """
+    axes = _axes(grid)
+    require(len(seeds) > 0, "A sweep needs at least one seed, such as --seeds 0,1,2.")
+    base, points = list(settings), []
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        configs = []
+        for seed in seeds:
+            config = configure(method, data, arch, seed, base)
+            for key, value in chosen.items():
+                config = with_setting(config, key, value)
+            configs.append(config)
+        points.append(Point(chosen, tuple(configs)))
+    return points
+
+
+def _axes(grid: Sequence[str]) -> dict[str, list[str]]:
+    axes: dict[str, list[str]] = {}
+    for key, text in pairs(grid):
+        values = [value.strip() for value in text.split(",") if value.strip()]
+        require(bool(values), f"The grid of {key} is empty; give values, such as --grid {key}=V1,V2.")
+        require(key not in axes, f"The grid names {key} twice; give all its values in one --grid {key}=V1,V2.")
+        axes[key] = list(dict.fromkeys(values))
+    require(bool(axes), "A sweep needs a grid, such as --grid erm.lr=0.01,0.1.")
+    return axes
+
+
+def sweep(
+    points: Sequence[Point],
+    out: Path = Path("runs"),
+    *,
+    jobs: int | None = None,
+    engine: str = "local",
+    data_dir: Path | None = None,
+    analyze: bool = False,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> dict[str, Any]:
+    """Do every run of ``points`` that has not ended, ``jobs`` at a time, and sum up what all of them found.
+
+    Runs are the same folders that ``run`` makes, each done on one thread. Those that are ``done`` or ``diverged`` are
+    not repeated (but analysed where ``analyze`` asks for it and they were not), those that failed or were interrupted
+    go on. A run that fails, even by its process being killed, is recorded as failed and the others go on.
+    """
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    require(jobs is None or jobs >= 1, f"--jobs must be at least 1 but got {jobs}.")
+    configs = {config.key: config for point in points for config in point.configs}
+    left = [config for config in configs.values() if _unfinished(Run.create(out, config), analyze)]
+    _check(left, data_dir)
+    data = str(data_dir) if data_dir else None
+    queue = [Job(config.to_json(), str(out), data, analyze) for config in left]
+    outcomes: dict[str, Outcome] = {}
+    bar = _Bar(len(configs), len(configs) - len(left)) if progress else None
+    with bar or nullcontext(), closing(ENGINES[engine](queue, jobs)) as ended:
+        for number, outcome in ended:
+            outcomes[left[number].key] = outcome
+            if outcome.reason:
+                say(f"{Run.create(out, left[number]).folder.name} {outcome.status}: {outcome.reason}")
+            if bar:
+                bar.ended()
+    return summary(points, out, outcomes)
+
+
+def _unfinished(stored: Run, analyze: bool) -> bool:
+    result = stored.result()
+    if not result or result["status"] not in ENDED:
+        return True
+    return analyze and result["status"] == "done" and not (stored.folder / ANALYSIS).exists()
+
+
+def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
+    """Load every data set and build every architecture once, so that no run starts that cannot."""
+    files = DataFiles(data_dir)
+    for spec in dict.fromkeys(config.data for config in configs):
+        data = spec.load(files)
+        for arch in dict.fromkeys(config.arch for config in configs if config.data == spec):
+            arch.build(data)
+
+
+def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> dict[str, Any]:
+    """What the runs of ``points`` found: for each point the mean and deviation of every score over its seeds.
+
+    ``usable`` says whether every seed of a point ended well: none diverged or failed, and none fits the training set
+    25 points worse than the best point does. ``correlations`` has the rank correlation of each score with each key that
+    is a number, over all runs.
+    """
+    rows = [[_row(Run.create(out, config), outcomes or {}) for config in point.configs] for point in points]
+    fitted = [row["scores"].get("training accuracy") for runs in rows for row in runs]
+    best = max((value for value in fitted if value is not None), default=0.0)
+    described = []
+    for point, runs in zip(points, rows, strict=True):
+        names = dict.fromkeys(name for row in runs for name in row["scores"])
+        described.append(
+            {
+                "settings": point.settings,
+                "usable": all(
+                    row["status"] == "done" and row["scores"].get("training accuracy", best) >= best - LOST
+                    for row in runs
+                ),
+                "scores": {name: _spread([r["scores"][name] for r in runs if name in r["scores"]]) for name in names},
+                "runs": runs,
+            }
+        )
+    first = points[0].configs[0]
+    return {
+        "method": first.method.name,
+        "dataset": first.data.name,
+        "arch": first.arch.name,
+        "seeds": [config.seed for config in points[0].configs],
+        "points": described,
+        "correlations": _correlations(described),
+    }
+
+
+def _row(stored: Run, outcomes: dict[str, Outcome]) -> dict[str, Any]:
+    """One run: its status and its scores by name."""
+    result = stored.result() or {"status": "unfinished"}
+    key = stored.config.key
+    if key in outcomes and outcomes[key].status != result["status"]:  # such as a mistake found before anything was done
+        result = {"status": outcomes[key].status, "reason": outcomes[key].reason}
+    row = {"seed": stored.config.seed, "key": key, "folder": stored.folder.name, "status": result["status"]}
+    if result.get("reason"):
+        row["reason"] = result["reason"]
+    if "seconds" in result:
+        row["seconds"] = result["seconds"]
+    return row | {"scores": _scores(stored, result) if result["status"] == "done" else {}}
+
+
+def _scores(stored: Run, result: dict[str, Any]) -> dict[str, float]:
+    found = {
+        f"{test} {field.replace('_', ' ')}": block[field]
+        for test, block in result["tests"].items()
+        for field in SCORES
+        if block.get(field) is not None
+    }
+    lines = _lines(stored.folder / "metrics.jsonl")
+    fitted = [line["accuracy"] for line in lines if "accuracy" in line]
+    if fitted:
+        found["training accuracy"] = fitted[-1]
+        found["epochs"] = float(len(fitted))
+    if (stored.folder / ANALYSIS).exists():
+        found |= figures(read_json(stored.folder / ANALYSIS))
+    return found
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def _spread(values: Sequence[float]) -> dict[str, Any]:
+    deviation = statistics.stdev(values) if len(values) > 1 else None
+    return {"mean": statistics.fmean(values), "deviation": deviation, "n": len(values)}
+
+
+def _correlations(points: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+    found: dict[str, dict[str, float | None]] = {}
+    for key in points[0]["settings"]:
+        try:
+            places = [float(point["settings"][key]) for point in points]
+        except ValueError:  # names have no order
+            continue
+        runs = [(place, row["scores"]) for place, point in zip(places, points, strict=True) for row in point["runs"]]
+        names = dict.fromkeys(name for _, scores in runs for name in scores)
+        found[key] = {
+            name: rank_correlation(
+                [place for place, scores in runs if name in scores], [s[name] for _, s in runs if name in s]
+            )
+            for name in names
+        }
+    return found
+
+
+class _Bar:
+    """Runs that have ended and the time that the others will take, on stderr; nothing when that is not a terminal."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._bar = Progress(
+            TextColumn("sweep"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._bar.add_task("", total=total, completed=done, left="")
+        self._left, self._done, self._began = total - done, 0, time.monotonic()
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    def ended(self) -> None:
+        """One more run has ended."""
+        self._done += 1
+        pace = (time.monotonic() - self._began) / self._done
+        left = duration(pace * (self._left - self._done))
+        self._bar.update(self._task, advance=1, left=f"about {left} left" if self._done < self._left else "")
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(45), duration(170), duration(9000)
+    ('45 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

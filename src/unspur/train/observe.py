@@ -1,0 +1,63 @@
+"""What a training does to bias-aligned and bias-conflicting samples, epoch by epoch (large-LR 6 and Figures 12, 13)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from unspur.data.base import Split, aligned_with
+from unspur.metrics.dynamics import logit_norm, loss_ratio, max_loss_ratio, parameter_norm
+from unspur.train.loop import Moment
+
+
+class Dynamics:
+    """Follows losses by alignment, their ratio, and norms; the training does not depend on it.
+
+    It reads the attributes of the split that is trained on; without any, only norms are followed. Figures of an epoch:
+    ``loss_ratio`` (the largest share of a batch's loss that its conflicting samples had), ``aligned_loss`` and
+    ``conflicting_loss`` (means over the epoch's samples), ``logit_norm`` (mean), ``parameter_norm`` (at the end).
+    """
+
+    def __init__(self, train: Split) -> None:
+        self._train = train
+        self._split: Split | None = None
+        self._conflicting: Tensor | None = None
+        self._clear()
+
+    def see(self, moment: Moment) -> None:
+        if moment.split is not self._split:
+            self._split, self._conflicting = moment.split, self._conflicts(moment.split)
+        self._model = moment.model
+        self._logit_norms.append(logit_norm(moment.logits))
+        if self._conflicting is not None:
+            conflicting = self._conflicting[moment.batch.index.cpu()]
+            losses = moment.losses.cpu()
+            self._ratios.append(loss_ratio(losses, conflicting))
+            kind = conflicting.long()
+            self._losses += torch.zeros(2, dtype=torch.float64).index_add_(0, kind, losses.double())
+            self._counts += torch.bincount(kind, minlength=2)
+
+    def figures(self) -> dict[str, float]:
+        if not self._logit_norms:
+            return {}
+        found = {
+            "loss_ratio": max_loss_ratio(self._ratios),
+            **dict(zip(("aligned_loss", "conflicting_loss"), self._means(), strict=True)),
+            "logit_norm": sum(self._logit_norms) / len(self._logit_norms),
+            "parameter_norm": parameter_norm(self._model),
+        }
+        self._clear()
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _conflicts(self, split: Split) -> Tensor | None:
+        aligned = aligned_with(self._train, split) if split.attributes else None
+        return None if aligned is None else ~aligned
+
+    def _means(self) -> list[float | None]:
+        return [float(loss / count) if count else None for loss, count in zip(self._losses, self._counts, strict=True)]
+
+    def _clear(self) -> None:
+        self._ratios: list[float | None] = []
+        self._logit_norms: list[float] = []
+        self._losses = torch.zeros(2, dtype=torch.float64)
+        self._counts = torch.zeros(2, dtype=torch.long)

@@ -1,0 +1,73 @@
+import pytest
+
+from unspur.papers.large_lr import TABLE_1, TABLE_2, TABLES, parse, values
+from unspur.papers.reproduce import describe, reproduce
+from unspur.papers.table import Analysed, Cell, Score, Setup, Table
+
+BY_NAME = {table.name: table for table in TABLES}
+
+
+def published(table, row, column):
+    (cell,) = [cell for cell in table.cells if (cell.row, cell.column) == (row, column)]
+    return cell.published
+
+
+def test_the_published_values_are_where_the_paper_has_them():
+    one, two = BY_NAME["table1"], BY_NAME["table2"]
+    assert len(one.cells) == 23 * 5 * 2 and len(two.cells) == 24 * 3 * 2
+    assert published(one, "Parity, FCN", "Test Acc. min") == 55.31
+    assert published(one, "Parity, FCN", "Class Sep. max") == 0.136
+    assert published(one, "Double MNIST, FCN", "Prunability max") == 1.029
+    assert published(one, "Colored MNIST, ResNet18", "Act. Comp. min") == 0.381
+    assert published(two, "Colored MNIST, High LR + L2 Reg.", "Test Acc. max") == 94.25
+    assert published(two, "MNIST-CIFAR, ASAM", "Avg. CSI max") == 0.261
+
+
+def test_no_value_is_misread_in_order():
+    for text in (TABLE_1, TABLE_2):
+        assert all(low <= high for _, _, ranges in parse(text) for low, high in ranges)
+
+
+def test_rates_go_through_the_published_range():
+    (cell, *_) = [cell for cell in BY_NAME["table1-fcn"].cells if cell.row == "Parity, FCN"]
+    rates = [setup.config(0).method.erm.lr for setup in cell.over]
+    assert rates[0] == 0.01 and rates[-1] == 0.75 and len(rates) == 5
+    assert rates[1] / rates[0] == pytest.approx(rates[4] / rates[3], rel=1e-3)
+
+
+def test_batch_sizes_are_printed_as_reciprocals():
+    sizes = values("Batch Size", 0.01, 0.3333)
+    assert (sizes[0], sizes[-1]) == ("100", "3")
+
+
+def test_the_high_rate_with_l2_is_the_highest_of_its_data_set():
+    cell = next(c for c in BY_NAME["table2"].cells if c.row == "Double MNIST, High LR + L2 Reg.")
+    erm = cell.over[0].config(0).method.erm
+    assert (erm.lr, erm.weight_decay) == (0.25, 1e-5)
+    cell = next(c for c in BY_NAME["table2"].cells if c.row == "Double MNIST, L2 Regularization")
+    assert cell.over[0].config(0).method.erm.lr == 0.001
+
+
+SETUPS = tuple(Setup("erm", "parity", "fcn", (), f"erm.lr={lr}") for lr in (0.1, 0.2, 0.4))
+
+
+@pytest.mark.parametrize(("pick", "ours", "at"), [("lowest", 55.0, "erm.lr=0.1"), ("highest", 80.0, "erm.lr=0.2")])
+def test_a_cell_over_a_sweep_is_the_extreme_of_the_means(pick, ours, at):
+    # means 55, 80 and 70; the single highest value is at 0.4, the mean of which is lower
+    measured = {SETUPS[0]: [50.0, 60.0], SETUPS[1]: [80.0, 80.0], SETUPS[2]: [95.0, 45.0]}
+    found = describe(Cell("row", "column", 1.0, over=SETUPS, pick=pick), measured, {})
+    assert (found["ours"], found["at"]) == (ours, at)
+
+
+def test_a_rate_that_diverges_leaves_the_others_and_is_named(tmp_path):
+    tiny = ("data.train=200", "data.test=100", "data.val=0", "arch.width=8", "erm.epochs=1")
+    over = tuple(Setup("erm", "parity", "fcn", tiny, f"erm.lr={lr}") for lr in ("0.1", "1e30"))
+    cells = (
+        Cell("row", "Test Acc. min", 55.31, None, None, Score("unbiased"), over, "lowest"),
+        Cell("row", "CSI max", 0.152, None, None, Analysed("CSI"), over, "highest"),
+    )
+    table = Table("large_lr", "tiny", "caption", cells, ())
+    found = reproduce(table, [0], results=tmp_path / "results", runs=tmp_path / "runs")
+    assert [cell["at"] for cell in found["cells"]] == ["erm.lr=0.1"] * 2
+    assert 0 < found["cells"][1]["ours"] < 1
+    assert list(found["skipped"]) == ["erm on parity, fcn, erm.lr=1e30"]

@@ -1,0 +1,90 @@
+import json
+
+import pytest
+
+from unspur.data.catalog import DATASETS
+from unspur.errors import DataMissing
+from unspur.papers import reproduce as module
+from unspur.papers.reproduce import TABLES, reproduce, table_named
+from unspur.papers.table import Cell, Score, Setup, Table
+
+
+@pytest.mark.parametrize("key", TABLES)
+def test_every_cell_has_a_configuration_that_parses(key):
+    table = table_named(key)
+    for setup in table.setups():
+        for more in ((), table.quick):
+            assert setup.config(0, more).data.name in DATASETS
+    for cell in table.cells:
+        assert bool(cell.setups) == bool(cell.measure)
+        assert cell.setup is not None or cell.published is not None
+
+
+def test_the_published_values_are_the_papers():
+    # MaskTune's Table 5, row by row, as printed
+    cells = {(cell.row, cell.column): (cell.published, cell.deviation) for cell in TABLES["masktune/table5"].cells}
+    assert cells["2", "accumulative biased"] == (97.01, 2.86)
+    assert cells["3", "accumulative original"] == (99.00, 0.14)
+    assert cells["1", "non-accumulative biased"] == (28.08, 11.44)
+    assert cells["ERM, no masking", "non-accumulative original"] == (60.78, 0.74)
+    # Table 4, Cats vs. Dogs at 90 %
+    cells = {(cell.row, cell.column): cell.published for cell in TABLES["masktune/table4"].cells}
+    row = "Cats vs. Dogs, 90 %"
+    assert [cells[row, f"{peer} error"] for peer in ("SR", "SN", "DG", "OSP", "MaskTune")] == [
+        2.28,
+        3.3,
+        2.5,
+        1.74,
+        1.94,
+    ]
+
+
+def small(*settings):
+    setup = Setup(
+        "masktune", "biased_mnist", "small_cnn", ("data.base=mini", "data.val=9500", "erm.epochs=1", *settings)
+    )
+    missing = Setup("erm", "mnist", "small_cnn")
+    return Table(
+        "test",
+        "table",
+        "A small table",
+        (
+            Cell("theirs", "biased", 12.0),
+            Cell("ERM", "biased", 50.0, 1.0, setup, Score("biased", stage="erm")),
+            Cell("MaskTune", "biased", 98.0, 0.5, setup, Score("biased")),
+            Cell("ERM on MNIST", "test", 99.0, None, missing, Score("test")),
+        ),
+        quick=("erm.epochs=1",),
+    )
+
+
+def test_a_table_puts_ours_beside_theirs_and_says_what_it_skipped(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    said = []
+    outcome = reproduce(small(), [0, 1], results=tmp_path / "results", runs=tmp_path / "runs", say=said.append)
+    theirs, erm, ours, skipped = outcome["cells"]
+    assert theirs["why_none"] == "quoted" and skipped["why_none"] == "skipped"
+    assert len(erm["values"]) == len(ours["values"]) == 2
+    assert ours["ours"] == pytest.approx(sum(ours["values"]) / 2) and ours["ours_deviation"] is not None
+    assert "MNIST is not on this machine" in said[0] and len(said) == 1
+    assert json.loads((tmp_path / "results" / "test-table.json").read_text())["cells"][1:3] == [erm, ours]
+
+
+def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):
+    first = reproduce(small(), [0], results=tmp_path / "results", runs=tmp_path / "runs")
+    monkeypatch.setattr("unspur.experiment._launch", lambda *args: pytest.fail("it ran again"))
+    again = reproduce(small(), [0], results=tmp_path / "results", runs=tmp_path / "runs")
+    assert again["cells"] == first["cells"]
+
+
+def test_quick_results_are_labelled_and_kept_apart(tmp_path):
+    outcome = reproduce(small(), [0], quick=True, results=tmp_path / "results", runs=tmp_path / "runs")
+    assert outcome["quick"] is True
+    assert (tmp_path / "results" / "test-table-quick.json").exists()
+    assert not (tmp_path / "results" / "test-table.json").exists()
+
+
+def test_missing_data_is_its_own_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path))
+    with pytest.raises(DataMissing, match="unspur data fetch mnist"):
+        module.run(Setup("erm", "mnist", "small_cnn").config(0), tmp_path)

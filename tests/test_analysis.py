@@ -1,0 +1,124 @@
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from unspur.analysis import FIGURES, FILE, _Look, activations, analyze, figures, surroundings
+from unspur.config import configure
+from unspur.data.base import Dataset, Split
+from unspur.data.fetch import DataFiles
+from unspur.data.regions import regions
+from unspur.errors import UnspurError
+from unspur.experiment import run
+from unspur.metrics.attribution import mean_shares
+from unspur.metrics.compress import compressibility, prune
+from unspur.metrics.represent import class_separation
+from unspur.runs import Run
+from unspur.saliency.attributions import integrated_gradients
+
+TINY = ["arch.width=30", "erm.epochs=3", "erm.lr=0.1", "data.train=1000", "data.test=500", "data.val=0"]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    out, config = tmp_path_factory.mktemp("runs"), configure("erm", "parity", "fcn", 0, TINY)
+    run(config, out)
+    return Run.create(out, config)
+
+
+@pytest.fixture(scope="module")
+def found(stored):
+    return analyze(stored.folder)
+
+
+def test_the_analysis_is_stored_with_the_run(stored, found):
+    assert json.loads((stored.folder / FILE).read_text()) == json.loads(json.dumps(found))
+    assert found["key"] == stored.config.key and found["test"] == "unbiased" and found["unknown"] == {}
+
+
+def test_every_figure_is_there(found):
+    assert set(figures(found)) == set(FIGURES)
+
+
+def test_its_figures_are_those_of_the_metrics(stored, found):
+    data = stored.config.data.load(DataFiles(None))
+    model, test = stored.load_model(data), data.tests["unbiased"]  # 500 samples: fewer than are drawn
+    z = activations(model, test)
+    assert found["samples"] == 500
+    assert found["activations"]["compressibility"] == pytest.approx(float(compressibility(z).mean()))
+    assert found["class_separation"] == pytest.approx(class_separation(z, test.y, 2))
+
+    def accuracy(network):
+        with torch.no_grad():
+            return float((network(test.x).argmax(1) == test.y).double().mean())
+
+    curve = found["prunability"]["node"]
+    assert curve["retained"][5] == pytest.approx(accuracy(prune(model, 0.5)) / accuracy(model))
+    assert curve["mean"] == pytest.approx(sum(curve["retained"]) / 10)
+    shares = mean_shares(integrated_gradients(model, test.x[:200]), regions(stored.config.data, torch.Size([20])))
+    assert found["attribution"]["integrated_gradients"]["shares"] == pytest.approx(shares, abs=1e-4)
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_the_largest_loss_ratio_is_that_of_all_epochs(stored, found):
+    lines = [json.loads(line) for line in (stored.folder / "metrics.jsonl").read_text().splitlines()]
+    assert found["training"]["max_loss_ratio"] == max(line["loss_ratio"] for line in lines)
+
+
+def test_an_unknown_test_set_is_named(stored):
+    with pytest.raises(UnspurError, match="Unknown test set 'unbias'. Did you mean 'unbiased'"):
+        analyze(stored.folder, test="unbias")
+
+
+def test_a_run_that_has_not_ended_is_refused(tmp_path):
+    begun = Run.create(tmp_path, configure("erm", "parity", "fcn", 0, TINY))
+    begun.begin()
+    with pytest.raises(UnspurError, match="holds no finished run"):
+        analyze(begun.folder)
+    assert not (begun.folder / FILE).exists()
+
+
+def look(model, classes=2, n=40):
+    y = torch.arange(n) % 2
+    split = Split(torch.randn(n, 6, generator=torch.Generator().manual_seed(0)), y)
+    return _Look(model, Dataset("made", split, split, {"test": split}, tuple("abcde"[:classes])), split, 0)
+
+
+def test_a_model_without_penultimate_activations_has_none_and_says_why():
+    class Bare(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(6, 2))
+
+        def forward(self, x):
+            return x @ self.weight
+
+    seen = look(Bare())
+    assert seen.z is None and seen.representation() == {"class_separation": None, "csi": None, "bsi": None}
+    assert "does not end in a linear layer" in seen.unknown["activations"]
+
+
+def test_a_class_absent_from_the_sample_leaves_its_figures_unknown():
+    seen = look(nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3)), classes=3)
+    assert seen.representation()["csi"] is None
+    assert "none of 40 samples has label 2" in seen.unknown["csi"]
+
+
+def test_a_network_with_nothing_to_prune_says_so():
+    seen = look(nn.Sequential(nn.Flatten(), nn.Linear(6, 2)))
+    assert seen.compression()["prunability"]["node"] is None
+    assert "nothing to prune" in seen.unknown["prunability.node"]
+
+
+def test_the_surroundings_have_the_solution_in_their_middle(stored):
+    data = stored.config.data.load(DataFiles(None))
+    model, masks = stored.load_model(data), regions(stored.config.data, torch.Size([20]))
+    around = surroundings(model, data, "unbiased", masks, points=3)
+    with torch.no_grad():
+        accuracy = float((model(data.tests["unbiased"].x).argmax(1) == data.tests["unbiased"].y).double().mean())
+    assert around.axis == (-1.0, 0.0, 1.0)
+    assert around.values["accuracy"][1][1] == pytest.approx(accuracy)
+    middle = around.values["loss"][1][1]
+    assert middle < min(around.values["loss"][0][0], around.values["loss"][2][2])
+    assert 0 < around.values["spurious_use"][1][1] < 1

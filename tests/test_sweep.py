@@ -1,0 +1,154 @@
+import json
+import statistics
+
+import pytest
+
+import unspur.sweep
+from unspur.engines import Outcome, work
+from unspur.errors import UnspurError
+from unspur.runs import Run
+from unspur.sweep import plan, summary, sweep
+
+TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
+
+
+def points(grid=("erm.lr=0.1,0.5",), seeds=(0, 1), settings=()):
+    return plan("erm", "parity", list(grid), list(seeds), "fcn", [*TINY, *settings])
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Do the runs in this process, and tell which were done."""
+    asked = []
+
+    def engine(jobs, workers):
+        for number, job in enumerate(jobs):
+            asked.append(job)
+            yield number, work(job)
+
+    monkeypatch.setitem(unspur.sweep.ENGINES, "local", engine)
+    return asked
+
+
+def test_a_grid_has_every_combination_for_every_seed():
+    planned = points(["erm.lr=0.1,0.5", "arch.depth=1,2,3"], seeds=[4, 7])
+    assert [point.settings for point in planned] == [
+        {"erm.lr": lr, "arch.depth": depth} for lr in ("0.1", "0.5") for depth in ("1", "2", "3")
+    ]
+    assert [config.seed for config in planned[0].configs] == [4, 7]
+    last = planned[-1].configs[0]
+    assert (last.method.erm.lr, last.arch.depth, last.arch.width) == (0.5, 3, 8)
+
+
+@pytest.mark.parametrize(
+    ("grid", "sentence"),
+    [
+        ([], "A sweep needs a grid"),
+        (["erm.lr="], "The grid of erm.lr is empty"),
+        (["erm.lr=,"], "The grid of erm.lr is empty"),
+        (["erm.lr"], "KEY=VALUE"),
+        (["erm.lrr=1,2"], "Unknown key 'erm.lrr'. Did you mean 'erm.lr'"),
+        (["erm.lr=0.1,fast"], "erm.lr must be a number but got 'fast'"),
+        (["erm.lr=1", "erm.lr=2"], "The grid names erm.lr twice"),
+    ],
+)
+def test_a_grid_that_makes_no_sense_is_an_error_before_any_run(grid, sentence):
+    with pytest.raises(UnspurError, match=sentence):
+        points(grid)
+
+
+def test_a_sweep_without_seeds_is_an_error():
+    with pytest.raises(UnspurError, match="at least one seed"):
+        points(seeds=())
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"engine": "slurm"}, "Unknown engine 'slurm'. There are: local, ray"),
+        ({"jobs": 0}, "--jobs must be at least 1"),
+    ],
+)
+def test_an_engine_or_a_number_that_does_not_exist_is_an_error(tmp_path, more, sentence):
+    with pytest.raises(UnspurError, match=sentence):
+        sweep(points(), tmp_path / "out", **more)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_architecture_that_does_not_fit_stops_everything_before_it_begins(tmp_path, here):
+    wrong = plan("erm", "parity", ["erm.lr=0.1,0.5"], [0], "small_cnn")
+    with pytest.raises(UnspurError, match="small_cnn needs images"):
+        sweep(wrong, tmp_path / "out")
+    assert not here and not (tmp_path / "out").exists()
+
+
+def test_the_summary_has_mean_and_deviation_over_seeds(tmp_path, here):
+    found = sweep(points(), tmp_path)
+    assert len(here) == 4 and found["seeds"] == [0, 1]
+    for point in found["points"]:
+        accuracies = []
+        for row in point["runs"]:
+            result = json.loads((tmp_path / row["folder"] / "result.json").read_text())
+            assert row["status"] == "done" and result["seed"] == row["seed"]
+            accuracies.append(result["tests"]["unbiased"]["accuracy"])
+        score = point["scores"]["unbiased accuracy"]
+        assert score["mean"] == pytest.approx(sum(accuracies) / 2) and score["n"] == 2
+        assert score["deviation"] == pytest.approx(statistics.stdev(accuracies))
+    assert set(found["correlations"]) == {"erm.lr"}
+    assert json.dumps(found)
+
+
+def test_what_has_ended_is_not_repeated_and_what_failed_is(tmp_path, here):
+    planned = points(["erm.lr=0.1,1e30"])
+    sweep(planned, tmp_path)
+    assert len(here) == 4
+    failed = Run.create(tmp_path, planned[0].configs[1])
+    failed.end("failed", 0.0, 1, reason="The disk was full.")
+    here.clear()
+    found = sweep(planned, tmp_path)
+    assert [job.config["seed"] for job in here] == [1]
+    assert [row["status"] for point in found["points"] for row in point["runs"]] == ["done"] * 2 + ["diverged"] * 2
+
+
+def test_a_rate_that_diverges_is_not_usable_and_costs_the_others_nothing(tmp_path, here):
+    said = []
+    found = sweep(points(["erm.lr=0.1,1e30"], seeds=[0]), tmp_path, say=said.append)
+    assert [point["usable"] for point in found["points"]] == [True, False]
+    assert found["points"][1]["scores"] == {}
+    assert len(said) == 1 and "diverged: The loss was not finite" in said[0]
+
+
+def test_a_rate_that_fits_25_points_worse_than_the_best_is_not_usable(tmp_path, here):
+    planned = points(["erm.lr=0.1,0.2,0.3"], seeds=[0])
+    sweep(planned, tmp_path)
+    for point, accuracy in zip(planned, (0.9, 0.66, 0.64), strict=True):
+        folder = Run.create(tmp_path, point.configs[0]).folder
+        (folder / "metrics.jsonl").write_text(json.dumps({"stage": "erm", "epoch": 1, "accuracy": accuracy}) + "\n")
+    assert [point["usable"] for point in summary(planned, tmp_path)["points"]] == [True, True, False]
+
+
+def test_a_mistake_found_by_a_run_alone_is_told_with_the_others(tmp_path, monkeypatch):
+    def engine(jobs, workers):
+        yield 0, Outcome("failed", "Out of luck.")
+        yield 1, work(jobs[1])
+
+    monkeypatch.setitem(unspur.sweep.ENGINES, "local", engine)
+    found = sweep(points(seeds=[0]), tmp_path)
+    assert [point["runs"][0]["status"] for point in found["points"]] == ["failed", "done"]
+    assert found["points"][0]["runs"][0]["reason"] == "Out of luck."
+
+
+def test_runs_are_analysed_on_request_even_when_they_were_done_before(tmp_path, here):
+    planned = points(["erm.lr=0.1,0.2,0.5"], seeds=[0])
+    assert "CSI" not in sweep(planned, tmp_path)["points"][0]["scores"]
+    found = sweep(planned, tmp_path, analyze=True)
+    assert {"CSI", "prunability", "core attribution"} <= set(found["points"][0]["scores"])
+    assert found["correlations"]["erm.lr"]["CSI"] is not None
+    here.clear()
+    sweep(planned, tmp_path, analyze=True)
+    assert not here
+
+
+def test_two_ways_to_write_a_value_are_one_run(tmp_path, here):
+    sweep(points(["erm.lr=0.1,0.10"], seeds=[0]), tmp_path)
+    assert len(here) == 1
