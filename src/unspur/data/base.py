@@ -157,8 +157,8 @@ def aligned_with(train: Split, split: Split) -> Tensor | None:
     """Which samples of ``split`` follow the training correlation; None where there is none to follow.
 
     A value a of an attribute is aligned with label y when training samples have both more often than chance:
-    n(y, a) * n > n(y) * n(a). With several attributes a sample is aligned when every one of them is. A set none of whose
-    samples has a value that training knows, such as grey digits after coloured ones, neither follows nor breaks it.
+    n(y, a) * n > n(y) * n(a). With several attributes a sample is aligned when every one of them is. A set
+    none of whose samples has a value that training knows, such as grey digits after coloured ones, does neither.
 
     >>> train = Split(torch.zeros(4, 1), torch.tensor([0, 0, 1, 1]), {"a": torch.tensor([1, 1, 0, 0])})
     >>> aligned_with(train, Split(torch.zeros(2, 1), torch.tensor([0, 1]), {"a": torch.tensor([1, 1])}))
