@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test venv lint types pytest bench
+.PHONY: demo test venv lint types browser pytest bench
 
 demo: venv
 	$(BIN)/unspur demo --out demo
@@ -14,8 +14,7 @@ test: lint types pytest
 
 venv: $(STAMP)
 
-# torch first and pinned: an unpinned torch may bring gigabytes of CUDA packages. torchvision without its dependencies
-# for the same reason: everything it needs is in the constraints and installed by the next line.
+# torch first and pinned: an unpinned torch may bring gigabytes of CUDA packages.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch torchvision
@@ -29,8 +28,15 @@ lint: venv
 types: venv
 	$(BIN)/mypy
 
+# The report is tested in Chromium: as root on Debian it is installed; without it those tests are skipped, but not in CI.
+browser:
+	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "No Chromium here: the report's browser tests will be skipped."
+
 # One process a core and one thread a process: torch's own threads would only get in each other's way.
-pytest: venv
+pytest: venv browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 bench: venv
