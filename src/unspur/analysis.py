@@ -18,7 +18,7 @@ from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import UnspurError, unknown
 from unspur.evaluation import predict
-from unspur.files import write_json
+from unspur.files import write_json, write_tensors
 from unspur.metrics.attribution import attribution_entropy, mean_shares
 from unspur.metrics.compress import Unit, compressibility, layer_weights, pq_index, prunability, sparsity
 from unspur.metrics.dynamics import logit_norm, max_loss_ratio, mean_losses, parameter_norm
@@ -32,8 +32,10 @@ from unspur.train.seeds import stream
 T = TypeVar("T")
 
 FILE = "analysis.json"
+SHOWN_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
 SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C)
 ATTRIBUTED = 200  # of these, whose attributions are looked at
+SHOWN = 12  # of these, whose attributions are kept for the report
 SCORED = 10_000  # test inputs on which a pruned network is scored, and training inputs whose losses are compared
 UNITS: tuple[Unit, ...] = ("node", "column", "weight")
 KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
@@ -91,6 +93,8 @@ def analyze(folder: Path, *, data_dir: Path | None = None, test: str | None = No
         "unknown": look.unknown,
         "seconds": round(time.monotonic() - began, 1),
     }
+    if look.shown:
+        write_tensors(folder / SHOWN_FILE, look.shown)
     write_json(folder / FILE, found)
     return found
 
@@ -115,7 +119,9 @@ class _Look:
     def __init__(self, model: nn.Module, data: Dataset, test: Split, seed: int) -> None:
         self.model, self.data = model, data
         self.test, self.train = (_some(split, SCORED, seed) for split in (test, data.train))
-        self.sample = _some(test, SAMPLES, seed)
+        self.index = _chosen(test, SAMPLES, seed)
+        self.sample = test.subset(self.index)
+        self.shown: dict[str, Tensor] = {}
         self.unknown: dict[str, str] = {}
         self.logits = predict(model, self.sample)
         self.z = self.known("activations", lambda: activations(model, self.sample))
@@ -170,6 +176,9 @@ class _Look:
                 found[kind] = None
                 continue
             maps = maps.cpu()
+            if maps.ndim == 4:
+                self.shown |= {"index": self.index[:SHOWN], "predicted": self.logits[:SHOWN].argmax(1)}
+                self.shown[kind] = maps[:SHOWN].sum(1).abs()
             entropy = attribution_entropy(maps)
             entropy = entropy[~entropy.isnan()]
             found[kind] = {
@@ -235,11 +244,15 @@ def _compression(z: Tensor) -> dict[str, float]:
     return {name: float(measure(z).mean()) for name, measure in measures.items()}
 
 
-def _some(split: Split, count: int, seed: int) -> Split:
-    """At most ``count`` samples, drawn at random."""
+def _chosen(split: Split, count: int, seed: int) -> Tensor:
+    """The numbers of at most ``count`` samples, drawn at random; all of them in order if there are no more."""
     if len(split) <= count:
-        return split
-    return split.subset(torch.randperm(len(split), generator=stream(seed, "analysis"))[:count])
+        return torch.arange(len(split))
+    return torch.randperm(len(split), generator=stream(seed, "analysis"))[:count]
+
+
+def _some(split: Split, count: int, seed: int) -> Split:
+    return split if len(split) <= count else split.subset(_chosen(split, count, seed))
 
 
 def _ratios(folder: Path) -> list[float]:

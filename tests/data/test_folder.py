@@ -13,10 +13,9 @@ from unspur.data.stream import StreamedImages
 from unspur.errors import UnspurError
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"  # where conftest.py puts it
 
 
 @pytest.fixture

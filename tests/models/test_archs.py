@@ -44,8 +44,9 @@ def test_small_cnn_without_hidden_units_has_a_plain_linear_head():
     assert [(layer.in_features, layer.out_features) for layer in linear] == [(512, 10)]
 
 
-def test_small_cnn_trains_on_a_batch_of_one():
-    build_model("small_cnn", blank(3, 28, 28)).train()(torch.rand(1, 3, 28, 28)).sum().backward()
+def test_small_cnn_has_batch_norm_after_each_convolution_and_the_hidden_layer():
+    kinds = [type(m).__name__ for m in build_model("small_cnn", blank(3, 28, 28)).modules()]
+    assert (kinds.count("Conv2d"), kinds.count("BatchNorm2d"), kinds.count("BatchNorm1d")) == (4, 4, 1)
 
 
 def test_cnn3_has_two_thirds_of_a_million_weights():

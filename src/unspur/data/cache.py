@@ -88,7 +88,7 @@ class Cache:
                 # Two that want the same images: one decodes, the other waits and finds them.
                 with FileLock(self.folder / ".lock"):
                     missing = (self._find(files).rows < 0).nonzero()[0].tolist()
-                    problems = self._decode(files, missing, processes)
+                    problems = self._decode(files, missing, processes) if missing else {}
             except OSError as error:
                 raise UnspurError(
                     f"Cannot write to the image cache {self.folder} ({error.strerror}); make room there, or set "

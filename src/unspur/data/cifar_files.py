@@ -21,6 +21,7 @@ from unspur.data.spec import Found, found_files
 from unspur.errors import DataMissing, UnspurError
 
 PIXELS = 3 * 32 * 32
+LARGEST = 1 << 28  # bytes of a batch; a larger one in an archive is a trap
 TORONTO = "https://www.cs.toronto.edu/~kriz/"
 
 
@@ -63,7 +64,8 @@ class Form:
         try:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
                 for member in tar:
-                    file = tar.extractfile(member) if member.isreg() and member.name in wanted else None
+                    expected = member.isreg() and member.name in wanted and member.size <= LARGEST
+                    file = tar.extractfile(member) if expected else None
                     if file is not None:
                         batches[wanted[member.name]] = file.read()
         except (tarfile.TarError, EOFError, OSError, zlib.error) as error:

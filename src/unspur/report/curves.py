@@ -47,6 +47,7 @@ class Chart:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     summary: str  # what a person who cannot see the chart is told
+    along: str = "epoch"  # what the horizontal axis counts
 
     @property
     def line(self) -> str:
@@ -78,10 +79,17 @@ def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
-def _chart(key: str, points: Sequence[tuple[float, float]]) -> Chart:
+def share_chart(title: str, points: Sequence[tuple[float, float]]) -> Chart:
+    """A chart of something over a share from 0 to 1."""
+    return _chart(title, points, "share")
+
+
+def _chart(key: str, points: Sequence[tuple[float, float]], along: str = "epoch") -> Chart:
     name, share = NAMES.get(key, key.replace("_", " ")), "accuracy" in key
     y_values = ticks(*_span([y for _, y in points], share))
-    x_values = [x for x in ticks(points[0][0], points[-1][0]) if points[0][0] <= x <= points[-1][0] and x == int(x)]
+    x_values = [x for x in ticks(points[0][0], points[-1][0]) if points[0][0] <= x <= points[-1][0]]
+    if along == "epoch":
+        x_values = [x for x in x_values if x == int(x)]
 
     def write(value: float) -> str:
         return f"{100 * value:.4g} %" if share else f"{value:.4g}"
@@ -97,11 +105,12 @@ def _chart(key: str, points: Sequence[tuple[float, float]]) -> Chart:
 
     return Chart(
         title=name,
-        points=tuple(Point(across(x), down(y), f"epoch {x:g}: {name} {write(y)}") for x, y in points),
+        points=tuple(Point(across(x), down(y), f"{along} {x:g}: {name} {write(y)}") for x, y in points),
         x_ticks=tuple(Tick(across(x), f"{x:g}") for x in x_values or [points[0][0]]),
         y_ticks=tuple(Tick(down(y), write(y)) for y in y_values),
-        summary=f"{name}: {write(points[0][1])} after epoch {points[0][0]:g}, "
-        f"{write(points[-1][1])} after epoch {points[-1][0]:g}",
+        summary=f"{name}: {write(points[0][1])} after {along} {points[0][0]:g}, "
+        f"{write(points[-1][1])} after {along} {points[-1][0]:g}",
+        along=along,
     )
 
 

@@ -75,11 +75,10 @@ def figure(found: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
 def _usual(points: Sequence[Mapping[str, Any]]) -> list[str]:
     """The first test set's accuracy, or the unbiased one's, and the paper's figures; without these all accuracies."""
     names = [name for name in points[0]["scores"] if all(name in point["scores"] for point in points)]
+    tests = [n for n in names if n.endswith(" accuracy") and n.count(" ") == 1 and n != "training accuracy"]
+    first = ["unbiased accuracy"] if "unbiased accuracy" in tests else tests[:1]
     own = [name for name in names if name in PAPER]
-    tests = [n for n in names if n.endswith(" accuracy") and not n.endswith(("group accuracy", "aligned accuracy"))]
-    tests = [name for name in tests if not name.endswith("conflicting accuracy") and name != "training accuracy"]
-    first = "unbiased accuracy" if "unbiased accuracy" in tests else tests[0]
-    return [first, *own] if own else tests
+    return [*first, *own] if own else tests
 
 
 def _curve(name: str, key: str, points: Sequence[Mapping[str, Any]]) -> Curve:

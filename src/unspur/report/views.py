@@ -18,6 +18,7 @@ from unspur.data.fetch import DataFiles
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError
 from unspur.files import read_tensors
+from unspur.report.analysed import Analysed, analysed
 from unspur.report.change import Change, change
 from unspur.report.curves import StageCharts, stage_charts
 from unspur.report.gallery import Gallery, SampleRow, Tile, explainer, gallery, samples
@@ -81,6 +82,7 @@ class RunView:
     trained: tuple[str, float] | None  # the last epoch's stage and training accuracy
     explained: str
     galleries: tuple[Gallery, ...]
+    analysis: Analysed | None  # what `unspur analyze` found
     change: Change | None  # what the method changed of its own ERM stage
     facts: tuple[tuple[str, str], ...]
     machine: tuple[tuple[str, str], ...]
@@ -207,6 +209,7 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         trained=trained,
         explained=explained,
         galleries=galleries,
+        analysis=analysed(run.folder, data) if tests else None,
         change=changed,
         facts=facts,
         machine=_machine(run, result),
