@@ -1,6 +1,6 @@
 """ULE: from scratch at most 3.5 x an ERM step; on cached features at most 2 x logistic regression; the grid at once.
 
-    python benchmarks/ule.py [--steps 8] [--repeats 5] [--epochs 3]
+    python benchmarks/ule.py [--steps 8] [--repeats 5] [--epochs 1]
 
 All in one process and timed in turns; medians. The first compares whole fits of cnn2 in batches of 64 on the same
 random images: ERM in the shared loop, and ULE with its two networks and second derivative. The second compares an epoch
@@ -110,7 +110,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=1)
     arguments = parser.parse_args()
     print(f"{torch.get_num_threads()} threads")
     data = features()

@@ -67,7 +67,7 @@ def test_the_largest_loss_ratio_is_that_of_all_epochs(stored, found):
 
 
 def test_an_unknown_test_set_is_named(stored):
-    with pytest.raises(UnspurError, match="Unknown test set 'unbias'. Did you mean 'unbiased'"):
+    with pytest.raises(UnspurError, match=r"Unknown test set 'unbias'\. Did you mean 'unbiased'"):
         analyze(stored.folder, test="unbias")
 
 

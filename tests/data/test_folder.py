@@ -84,7 +84,7 @@ def test_a_split_that_is_not_given_is_drawn_from_training_and_said(root):
     class_folders(root / "test", a=2, b=2)
     data = load(root)
     assert sizes(data) == (18, 2, 4)
-    assert data.note == "The val set is 2 images drawn with seed 0."
+    assert data.note == "The val set was drawn with seed 0 (2 of 20 images)."
     assert sizes(load(root, val=0.0)) == (20, 0, 4)
 
 
@@ -189,8 +189,7 @@ def test_the_same_image_in_two_splits_is_reported(root):
     shutil.copy(root / "train/a/002.png", root / "test/b/001.png")
     shutil.copy(root / "train/a/002.png", root / "train/a/003.png")  # twice in one split is no leak
     assert load(root).note == (
-        "1 images of the validation and test sets are in an earlier split too: "
-        "test/b/001.png in test is train/a/002.png in train."
+        "Images that are in an earlier split too: 1 (test/b/001.png in test is train/a/002.png in train)."
     )
 
 
@@ -250,9 +249,9 @@ def test_other_files_are_left_out_and_said(root):
     (root / "empty").mkdir()
     photo(root / "loose.png")
     note = load(root).note
-    assert "1 images in no class folder were left out, such as loose.png." in note
+    assert "Images left out for being in no class folder: 1, such as loose.png." in note
     assert "The folder 'empty' holds no images." in note
-    assert "1 files that are no images were left out, such as a/notes.txt." in note
+    assert "Files left out for not being images: 1, such as a/notes.txt." in note
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -282,7 +281,7 @@ def test_a_root_that_is_not_there_or_empty_says_what_to_do(tmp_path, root):
     root.mkdir()
     refused(root, r"root holds no images; make a folder for each class, or name a table")
     photo(root / "a.png")
-    refused(root, r"root holds 1 images but no class folders")
+    refused(root, r"root holds images but no class folders")
     table(root, "filename,label\n")
     refused(root, r"root holds no class folders; read its table with --set data\.csv=labels\.csv")
     refused(root / "a.png", r"a\.png is a file; name the folder")

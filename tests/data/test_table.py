@@ -47,7 +47,7 @@ def test_the_usual_dialects_are_read(tmp_path, text):
         ("", r"labels\.csv is empty; its first row must name the columns"),
         ("filename,label\n", r"labels\.csv has a header and no rows"),
         ("filename,label,label\na.png,1,2\n", r"labels\.csv, row 1: there are several columns 'label'"),
-        ("filename,label\na.png,cat\nb.png\n", r"labels\.csv, row 3: 1 fields where the header names 2"),
+        ("filename,label\na.png,cat\nb.png\n", r"labels\.csv, row 3: the header names 2 fields, but here are 1"),
         ('filename,label\na.png,"cat\n', r"labels\.csv, row 2: this is not CSV"),
         (b"filename,label\na.png,cat\ncaf\xe9.png,dog\n", r"labels\.csv, row 3: the byte 0xe9 is not UTF-8"),
     ],
@@ -85,7 +85,7 @@ def test_a_row_that_cannot_be_used_is_named(tmp_path, text, sentence):
 
 
 def test_rows_with_problems_are_counted(tmp_path):
-    with pytest.raises(UnspurError, match=r"row 3: 'x\.png' does not exist \(and 2 more rows\)\.$"):
+    with pytest.raises(UnspurError, match=r"row 3: 'x\.png' does not exist \(and 2 more\)\.$"):
         listed(tmp_path, "filename,label\na.png,1\nx.png,1\ny.png,1\nz.png,1\n")
 
 
@@ -198,6 +198,6 @@ def test_a_hundred_thousand_rows_take_seconds(tmp_path):
     rows = "".join(f"{n % 100}/{n}.png,{n % 7},{n % 3},{n % 2}\n" for n in range(100_000))
     path = table(tmp_path, "filename,label,split,a\n" + rows)
     begin = time.process_time()
-    with pytest.raises(UnspurError, match=r"row 2: '0/0\.png' does not exist \(and 99,999 more rows\)"):
+    with pytest.raises(UnspurError, match=r"row 2: '0/0\.png' does not exist \(and 99,999 more\)"):
         list_table(tmp_path, path, file="filename", label="label", attributes=("a",))
     assert time.process_time() - begin < 5  # one, on a machine with nothing else to do

@@ -162,7 +162,7 @@ def duplicates(listing: Listing, parts: dict[str, Tensor], content: Sequence[byt
                 pairs.append(f"{listing.place(number)} in {part} is {listing.place(other)} in {earlier}")
     if not pairs:
         return []
-    return [f"{len(pairs):,} images of the validation and test sets are in an earlier split too: {_some(pairs)}."]
+    return [f"Images that are in an earlier split too: {len(pairs):,} ({_some(pairs)})."]
 
 
 def _some(sentences: Sequence[str]) -> str:

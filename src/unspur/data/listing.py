@@ -152,7 +152,7 @@ def list_folder(root: Path) -> Listing:
     found = {top: list(walk.below(top)) for top in tops}
     full = [top for top in tops if found[top]]
     if not full:
-        raise UnspurError(_nothing_in(root, len(loose)))
+        raise UnspurError(_nothing_in(root, bool(loose)))
     splits = {top: SPLITS[top.lower()] for top in tops if top.lower() in SPLITS and not top.isdigit()}
     if all(top in splits for top in full):
         return _split_folders(walk, {top: found[top] for top in splits}, splits)
@@ -164,7 +164,7 @@ def list_folder(root: Path) -> Listing:
                 "test) or classes there."
             )
     files = [file for top in full for file in found[top]]
-    notes = [f"{len(loose):,} images in no class folder were left out, such as {loose[0].name}."] if loose else []
+    notes = [f"Images left out for being in no class folder: {len(loose):,}, such as {loose[0].name}."] if loose else []
     notes += [f"The folder '{top}' holds no images." for top in tops if not found[top]]
     return Listing(walk.root, files, [_part(file, 0) for file in files], notes=(*notes, *walk.notes()))
 
@@ -220,14 +220,14 @@ class Walk:
 
     def notes(self) -> tuple[str, ...]:
         others = self._others
-        return (f"{len(others):,} files that are no images were left out, such as {others[0]}.",) if others else ()
+        return (f"Files left out for not being images: {len(others):,}, such as {others[0]}.",) if others else ()
 
 
-def _nothing_in(root: Path, loose: int) -> str:
+def _nothing_in(root: Path, loose: bool) -> str:
     tables = sorted(path.name for path in root.iterdir() if path.suffix == ".csv")
     if tables:
         return f"{root} holds no class folders; read its table with --set data.csv={tables[0]}."
-    held = f"{loose:,} images but no class folders" if loose else "no images"
+    held = "images but no class folders" if loose else "no images"
     return f"{root} holds {held}; make a folder for each class, or name a table of labels with --set data.csv=FILE."
 
 

@@ -50,7 +50,7 @@ def partition(listing: Listing, y: Tensor, val: float, test: float, seed: int) -
             continue
         left, held = _hold_out(y, parts["train"], name, share, seed)
         parts["train"], parts[name] = left, held
-        notes.append(f"The {name} set is {len(held):,} images drawn with seed {seed}.")
+        notes.append(f"The {name} set was drawn with seed {seed} ({len(held):,} of {len(left) + len(held):,} images).")
     _check_classes(listing, y, parts)
     for label in (torch.bincount(y[parts["train"]]) == 1).nonzero().flatten().tolist():
         only = int(parts["train"][y[parts["train"]] == label][0])

@@ -38,7 +38,7 @@ class Table(NamedTuple):
         """Raise what is wrong with the first entry that has a problem, and say how many have one."""
         wrong = [number for number, problem in enumerate(problems) if problem]
         if wrong:
-            more = f" (and {len(wrong) - 1:,} more rows)" if len(wrong) > 1 else ""
+            more = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
             raise UnspurError(f"{self.path}, row {self.rows[wrong[0]]}: {problems[wrong[0]]}{more}.")
 
 
@@ -69,7 +69,7 @@ def read_table(path: Path) -> Table:
     table = Table(path, {}, rows)
     table.refuse(
         [
-            "" if len(record) == len(header) else f"{len(record)} fields where the header names {len(header)}"
+            "" if len(record) == len(header) else f"the header names {len(header)} fields, but here are {len(record)}"
             for _, record in records
         ]
     )

@@ -44,9 +44,12 @@ class ULE:
     ``compare=activations`` the similarities E = A A^T of a batch's samples are compared in place of saliency, which
     two layers of any sizes have (3.1); the layers are the heads, or those named.
 
-    Where the paper is open: s(x) is the largest logit, N(.) takes its maximum over the whole batch, the terms are means
-    and ``scale`` says whether they are brought to the same size. The settings are those of PyTorch's own MNIST example,
-    whose network the paper uses. Runs on one device.
+    Where the paper is open: s(x) is the largest logit, N(.) takes its maximum over the whole batch, and the terms are
+    means that are left as they are. With ``scale=equal`` and lambda 0.5 or 0.9 the teacher leaned on `mnist_sc`'s code
+    even more than ERM: after 3 epochs on 6,400 of the embedded digits it was right on 75 and 80 % of held-out training
+    images without the code, ERM on 89 %, the defaults on 96 %. The settings are those of PyTorch's own MNIST example,
+    whose network the paper uses. Matching gradients is local: `metrics.shortcut` tells what it achieved. Runs on one
+    device.
     """
 
     name: ClassVar[str] = "ule"
@@ -258,12 +261,13 @@ def _step(method: ULE, student: _Network, teacher: _Network, batch: Batch, step:
 
 
 def _classes(model: nn.Module, x: Tensor) -> int:
+    device = next((p.device for p in model.parameters()), x.device)
     with evaluating(model), torch.no_grad():
-        return int(model(x).shape[1])
+        return int(model(x.to(device)).shape[1])
 
 
 def _require_same_classes(teacher: nn.Module, student: nn.Module, x: Tensor) -> None:
-    classes = [_classes(model, x.to(next(model.parameters()).device)) for model in (teacher, student)]
+    classes = [_classes(model, x) for model in (teacher, student)]
     require(
         classes[0] == classes[1],
         f"Teacher and student must tell the same classes apart, but they have {classes[0]} and {classes[1]}.",

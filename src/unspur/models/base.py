@@ -54,7 +54,7 @@ def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any]) -> Iterator[N
 def memory_format(model: nn.Module) -> torch.memory_format:
     """The layout in which ``model`` runs faster on a CPU: channels-last for networks that convolve.
 
-    Measured by benchmarks/channels_last.py, one thread, time of a training step over that of the plain layout: small_cnn
+    Measured by benchmarks/channels_last.py, one thread, time of a step over that in the plain layout: small_cnn
     0.62 to 0.78, resnet32 0.67, mobilenet_v2 0.72, cnn3 0.91, resnet18 0.92 to 1.00, vgg11 0.96 to 1.06. So it helps
     or makes no difference.
     """

@@ -73,8 +73,9 @@ def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None
         kept.append(output.detach().requires_grad_())
         return kept[-1].clone()
 
+    pools = [module for module in model.modules() if isinstance(module, nn.MaxPool2d)]
     with torch.inference_mode(False), torch.enable_grad(), evaluating(model), _frozen(model):
-        with hooked([layer], cut):
+        with hooked([layer], cut), hooked(pools, _same_layout_back):
             logits: Tensor = model(x.detach())
         if not kept:
             raise UnspurError("The layer for the class-activation maps was not used by the model; give another one.")
@@ -82,6 +83,13 @@ def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None
         score = logits.gather(1, target.unsqueeze(1)).sum()
         (gradients,) = torch.autograd.grad(score, kept[-1])
     return kept[-1].detach(), gradients
+
+
+def _same_layout_back(module: nn.Module, inputs: object, output: Tensor) -> None:
+    """Let the gradient reach a pooling layer in the layout of its output; in another one it copies all that it has."""
+    last = torch.channels_last
+    if output.requires_grad and output.is_contiguous(memory_format=last):
+        output.register_hook(lambda gradient: gradient.contiguous(memory_format=last))
 
 
 @contextlib.contextmanager
