@@ -97,7 +97,6 @@ def test_a_stored_model_predicts_as_it_did(tmp_path):
     config = tiny("erm.epochs=1")
     result = run(config, tmp_path)
     from unspur.data.fetch import DataFiles
-
     from unspur.evaluation import evaluate
 
     stored = Run.open(only_folder(tmp_path))
@@ -155,7 +154,6 @@ def test_a_corrupt_file_is_named(tmp_path, name, sentence):
 
 def test_weights_of_another_shape_are_refused(tmp_path):
     from unspur.data.fetch import DataFiles
-
     from unspur.files import write_tensors
 
     run(tiny("erm.epochs=0"), tmp_path)

@@ -129,12 +129,11 @@ def print_table(outcome: Mapping[str, Any]) -> None:
     for heading in ("published", "ours", "seeds"):
         table.add_column(heading, justify="right")
     for cell in outcome["cells"]:
-        theirs = _with_deviation(cell["published"], cell["published_deviation"])
-        ours = (
-            _with_deviation(cell["ours"], cell["ours_deviation"]) if cell["values"] else cell["why_none"] and "skipped"
-        )
+        digits = 3 if cell["published"] is not None and abs(cell["published"]) < 2 else 2  # shares not in per cent
+        theirs = _with_deviation(cell["published"], cell["published_deviation"], digits)
+        ours = _with_deviation(cell["ours"], cell["ours_deviation"], digits) if cell["values"] else cell["why_none"]
         seeds = str(len(cell["values"])) if cell["values"] else ""
-        table.add_row(cell["row"], cell["column"], theirs, "" if cell["why_none"] == "quoted only" else ours, seeds)
+        table.add_row(cell["row"], cell["column"], theirs, "" if ours == "quoted" else ours, seeds)
     console = _console()
     console.print(table)
     if outcome["differs"]:
@@ -143,10 +142,9 @@ def print_table(outcome: Mapping[str, Any]) -> None:
         console.print(f"Skipped {setup}: {reason}", highlight=False, markup=False)
 
 
-def _with_deviation(value: float | None, deviation: float | None) -> str:
+def _with_deviation(value: float | None, deviation: float | None, digits: int = 2) -> str:
     if value is None:
         return "-"
-    digits = 3 if abs(value) < 2 else 2  # shares that are not in per cent need one more
     return f"{value:.{digits}f}" if deviation is None else f"{value:.{digits}f} ± {deviation:.{digits}f}"
 
 

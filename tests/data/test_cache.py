@@ -10,8 +10,8 @@ from collections import namedtuple
 import numpy as np
 import pytest
 import torch
-from data.photos import photo
 
+from data.photos import photo
 from unspur.data import cache as cache_module
 from unspur.data.base import Split
 from unspur.data.cache import Cache, ImageFile, MappedImages

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
-from data.cifar_copies import archive, binary_batch, jpeg_file, pictures, put, python_batch, small
 
+from data.cifar_copies import archive, binary_batch, jpeg_file, pictures, put, python_batch, small
 from unspur.data import cifar_files
 from unspur.data.base import groups_of
 from unspur.data.catalog import load

@@ -7,10 +7,10 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from data.photos import noise
 from PIL import Image
 from scipy import ndimage
 
+from data.photos import noise
 from unspur.data.corruptions import CORRUPTIONS, corrupt, frost_texture
 from unspur.errors import UnspurError
 

@@ -4,9 +4,9 @@ import zlib
 
 import numpy as np
 import pytest
-from data.photos import noise
 from PIL import Image
 
+from data.photos import noise
 from unspur.data.decode import Unreadable, decode, suffixes
 
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from data.serving import CONTENT, file_set, packed, serving
 
+from data.serving import CONTENT, file_set, packed, serving
 from unspur.data import download as download_module
 from unspur.data.download import NpmPackage
 from unspur.data.fetch import DataFiles, cache_folder

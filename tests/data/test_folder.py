@@ -3,8 +3,8 @@ import shutil
 
 import pytest
 import torch
-from data.photos import class_folders, photo
 
+from data.photos import class_folders, photo
 from unspur.data.base import groups_of
 from unspur.data.cache import MappedImages
 from unspur.data.fetch import DataFiles

@@ -2,7 +2,6 @@ import json
 
 from data.copies import waterbirds
 from data.test_mnist import contents, put, small
-
 from unspur.console import print_info
 from unspur.data.catalog import DATASETS, dataset_named
 from unspur.data.fetch import cache_folder

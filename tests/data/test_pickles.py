@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data.cifar_copies import python_batch
 
+from data.cifar_copies import python_batch
 from unspur.data.pickles import PickledArray, read_pickle
 from unspur.errors import UnspurError
 

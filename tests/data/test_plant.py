@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
-from data.photos import class_folders, photo
 from PIL import Image
 
+from data.photos import class_folders, photo
 from unspur.cli import main
 from unspur.data.base import groups_of
 from unspur.data.catalog import load

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 import torch
-from data import copies
 from PIL import Image
 
+from data import copies
 from unspur.data import spawrious as spawrious_module
 from unspur.data import waterbirds as waterbirds_module
 from unspur.data.base import groups_of

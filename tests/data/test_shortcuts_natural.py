@@ -1,7 +1,7 @@
 import pytest
 import torch
-from data.photos import noise
 
+from data.photos import noise
 from unspur.data.corruptions import CORRUPTIONS, corrupt
 from unspur.data.mnist import load_mini
 from unspur.data.shortcuts_natural import SHORTCUTS, Border, ColouredSquare, Corruption, named_colours, shortcut_named

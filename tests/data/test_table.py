@@ -1,8 +1,8 @@
 import time
 
 import pytest
-from data.photos import photo
 
+from data.photos import photo
 from unspur.data.listing import list_table
 from unspur.data.table import read_table
 from unspur.errors import UnspurError

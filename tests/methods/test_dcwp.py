@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from methods.shortcuts import network, shortcut
 from torch import nn
 
+from methods.shortcuts import network, shortcut
 from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.methods.dcwp import DCWP, UP, MaskTraining, Tuning

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from methods.shortcuts import network, shortcut
 
+from methods.shortcuts import network, shortcut
 from unspur.errors import UnspurError
 from unspur.methods.dcwp import DCWP, MaskTraining, Tuning
 from unspur.methods.mrm import MRM

@@ -2,9 +2,9 @@ import pickle
 
 import pytest
 import torch
-from models.blank import blank
 from torch import nn
 
+from models.blank import blank
 from unspur.errors import UnspurError
 from unspur.models.catalog import ARCHS, arch_named, build_model
 from unspur.models.classifier import Normalize

@@ -1,8 +1,8 @@
 import pytest
 import torch
-from models.blank import blank
 from torch import nn
 
+from models.blank import blank
 from unspur.errors import UnspurError
 from unspur.models.base import cam_layer, channels_first, hooked
 from unspur.models.catalog import build_model

@@ -1,8 +1,8 @@
 import pytest
 import torch
-from models.blank import blank
 from torch import nn
 
+from models.blank import blank
 from unspur.errors import UnspurError
 from unspur.models.base import evaluating, head_of, memory_format, penultimate, with_features
 from unspur.models.catalog import ARCHS, build_model

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from models.blank import blank
 
+from models.blank import blank
 from unspur.errors import UnspurError
 from unspur.files import write_tensors
 from unspur.models.catalog import arch_named, build_model

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from report.examples import config, run_in, tiny
 from unspur.data.catalog import dataset_named
 

@@ -1,6 +1,6 @@
 import pytest
-from report.examples import rewrite, tiny
 
+from report.examples import rewrite, tiny
 from unspur.analysis import FIGURES, analyze
 from unspur.errors import UnspurError
 from unspur.report.analysed import MEANINGS, analysed

@@ -1,8 +1,8 @@
 import pytest
 import torch
-from report.examples import squares, tiny
 from torch import nn
 
+from report.examples import squares, tiny
 from unspur.data.base import Dataset, Split
 from unspur.models.catalog import build_model
 from unspur.report.gallery import MOST_ROWS, TILES, Explainer, explainer, gallery, samples, split_rows

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from report.browser import Browser, chromium
 from report.examples import HOSTILE, config, run_in, tiny
-
 from unspur.data.catalog import dataset_named
 from unspur.report.page import write_report
 

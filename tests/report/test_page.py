@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from report.examples import HOSTILE, config, rewrite, run_in, tiny
 
+from report.examples import HOSTILE, config, rewrite, run_in, tiny
 from unspur.config import configure
 from unspur.data.catalog import dataset_named, load
 from unspur.errors import UnspurError

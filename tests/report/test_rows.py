@@ -1,6 +1,6 @@
 import pytest
-from report.examples import config, tiny
 
+from report.examples import config, tiny
 from unspur.evaluation import score
 from unspur.metrics.groups import wilson_interval
 from unspur.report.rows import labels, scored, settings

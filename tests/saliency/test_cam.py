@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from models.blank import blank
 from torch import nn
 
+from models.blank import blank
 from unspur.errors import UnspurError
 from unspur.models.base import cam_layer, head_of
 from unspur.models.catalog import build_model
@@ -23,7 +23,7 @@ def lively(name, *shape):
     generator = torch.Generator().manual_seed(0)
     model, x = build_model(name, blank(*shape)), torch.rand(6, *shape, generator=generator)
     with torch.no_grad():
-        for _ in range(3):
+        for _ in range(30):
             model.train()(x + 0.1 * torch.rand(x.shape, generator=generator))
         head_of(model).weight.mul_(20 / model.eval()(x).std())
     return model, x

@@ -1,7 +1,7 @@
 import pytest
 import torch
-from models.blank import blank
 
+from models.blank import blank
 from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.models.catalog import build_model

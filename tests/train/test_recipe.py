@@ -1,9 +1,10 @@
 import math
 
 import pytest
+import torch
 
 from unspur.errors import UnspurError
-from unspur.train.recipe import SGD, Adam, Constant, Cosine, Drop, MultiStep, StepDecay, WarmupStableDecay
+from unspur.train.recipe import SGD, Adadelta, Adam, Constant, Cosine, Drop, MultiStep, StepDecay, WarmupStableDecay
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,12 @@ def test_without_a_stop_rule_training_goes_on():
 def test_a_value_out_of_range_is_named(wrong, sentence):
     with pytest.raises(UnspurError, match=sentence):
         Adam(**wrong)
+
+
+def test_adadelta_is_torchs_with_the_rate_of_its_mnist_example():
+    ours, theirs = (torch.ones(3, requires_grad=True) for _ in range(2))
+    optimisers = Adadelta(weight_decay=0.1).optimiser([ours]), torch.optim.Adadelta([theirs], lr=1.0, weight_decay=0.1)
+    for value, optimiser in zip((ours, theirs), optimisers, strict=True):
+        value.square().sum().backward()
+        optimiser.step()
+    assert torch.equal(ours, theirs) and not torch.equal(ours, torch.ones(3))

@@ -1,0 +1,73 @@
+"""unspur sweep and unspur analyze as people type them."""
+
+import json
+import sys
+
+import pytest
+
+import unspur.sweep
+from unspur.cli import main
+from unspur.engines import work
+
+TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Do a sweep's runs in this process."""
+    monkeypatch.setitem(
+        unspur.sweep.ENGINES, "local", lambda jobs, workers: ((number, work(job)) for number, job in enumerate(jobs))
+    )
+
+
+@pytest.fixture
+def unspur_says(monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["unspur", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    return call
+
+
+def sweeping(out, grid, *more):
+    settings = [part for setting in TINY for part in ("--set", setting)]
+    return ["sweep", "erm", "parity", "--grid", grid, "--seeds", "0,1", "--out", out, *settings, *more]
+
+
+def test_a_sweep_prints_its_scores_and_draws_them(here, unspur_says, tmp_path):
+    code, said, errors = unspur_says(
+        *sweeping(tmp_path / "runs", "erm.lr=0.1,0.5", "--analyze", "--figure", tmp_path / "lr.svg")
+    )
+    assert code == 0 and errors == ""
+    assert "erm.lr=0.1" in said and "unbiased accuracy" in said and "class separation" in said and "±" in said
+    assert "prunability" in (tmp_path / "lr.svg").read_text()
+
+
+def test_a_sweep_in_json_is_one_document(here, unspur_says, tmp_path):
+    code, said, errors = unspur_says(*sweeping(tmp_path, "erm.lr=0.1,1e30", "--json"))
+    assert code == 0
+    assert [len(point["runs"]) for point in json.loads(said)["points"]] == [2, 2]
+    assert errors.count("diverged: The loss was not finite") == 2
+
+
+def test_seeds_that_are_no_numbers_are_a_mistake(unspur_says, tmp_path):
+    code, said, errors = unspur_says(*sweeping(tmp_path / "runs", "erm.lr=0.1", "--seeds", "a"))
+    assert (code, said) == (2, "") and "Seeds are whole numbers" in errors
+
+
+def test_an_analysis_is_printed_stored_and_json(here, unspur_says, tmp_path):
+    unspur_says(*sweeping(tmp_path, "erm.lr=0.5"))
+    folder = next(tmp_path.iterdir())
+    code, said, _ = unspur_says("analyze", folder)
+    assert code == 0 and "On 100 inputs of unbiased" in said and "CSI" in said and "nodes" in said
+    code, said, _ = unspur_says("analyze", folder, "--json")
+    found, stored = json.loads(said), json.loads((folder / "analysis.json").read_text())
+    assert found | {"seconds": 0} == stored | {"seconds": 0}
+
+
+def test_a_folder_that_is_no_run_is_a_mistake(unspur_says, tmp_path):
+    code, said, errors = unspur_says("analyze", tmp_path)
+    assert (code, said) == (2, "") and "is not a run folder" in errors
