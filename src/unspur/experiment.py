@@ -22,7 +22,7 @@ from unspur.runs import ENDED, Run
 from unspur.train.mining import mining_quality
 from unspur.train.observe import Dynamics
 from unspur.train.progress import ProgressBar
-from unspur.train.session import Session, silent
+from unspur.train.session import Session, leave_group, silent
 
 
 def run(
@@ -87,8 +87,15 @@ def _launch(stored: Run, data_dir: Path | None, devices: int, progress: bool) ->
     if devices == 1:
         return _work(Fabric(accelerator="auto", devices=1), stored, data_dir, progress)
     fabric = Fabric(accelerator="auto", devices=devices, strategy="ddp_spawn")
-    result: dict[str, Any] = fabric.launch(partial(_work, stored=stored, data_dir=data_dir, progress=progress))
+    result: dict[str, Any] = fabric.launch(partial(_work_together, stored=stored, data_dir=data_dir, progress=progress))
     return result
+
+
+def _work_together(fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool) -> dict[str, Any]:
+    try:
+        return _work(fabric, stored, data_dir, progress)
+    finally:
+        leave_group()
 
 
 def _work(fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool) -> dict[str, Any]:

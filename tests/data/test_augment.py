@@ -139,6 +139,16 @@ def test_training_moves_each_image_anew_every_epoch():
     assert torch.equal(weight, fit()[0]) and not torch.equal(weight, fit(seed=1)[0])
 
 
+def test_no_two_epochs_draw_the_same_moves():
+    # Twelve times the same image, so that only the moves can differ, whatever the order.
+    same = Split(random_images(1).expand(12, -1, -1, -1), torch.arange(12) % 2, augment=ALL)
+    seen = []
+    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 2))
+    recipe = SGD(epochs=2, batch_size=12)
+    train(model, same, recipe, stage="erm", seed=0, session=Session(), watch=lambda moment: seen.append(moment.batch.x))
+    assert not torch.equal(*seen)
+
+
 @pytest.mark.parametrize("stop", [1, 4, 8])
 def test_an_interrupted_augmented_training_ends_with_the_same_bits(tmp_path, stop):
     whole, _ = fit()

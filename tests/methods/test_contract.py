@@ -17,7 +17,7 @@ QUICK = {
     "balanced_last_layer": ["lrs=0.1,0.01", "l2s=0.001", "epochs=4", "every=2"],
     "dcwp": ["mining.training.epochs=1", "erm.epochs=1", *SHORT, *(key.replace("masks", "tuning") for key in SHORT)],
     "erm": ["erm.epochs=2"],
-    "large_lr": ["erm.epochs=2", "erm.lr=0.05", "probe.steps=6", "probe.tries=2"],
+    "large_lr": ["erm.epochs=2", "erm.lr=0.1", "probe.steps=3", "probe.tries=1", "probe.samples=100"],
     "masktune": ["erm.epochs=2", "iterations=2"],
     "mrm": ["erm.epochs=1", *SHORT],
     "randmask": ["erm.epochs=2"],

@@ -9,7 +9,7 @@ from torch import nn
 from unspur.data.base import Split
 from unspur.train.loop import train
 from unspur.train.recipe import SGD
-from unspur.train.session import Session
+from unspur.train.session import Session, leave_group
 
 N = 45  # not a multiple of anything here: batches of 8 leave a tail of 5, which splits 3 : 2
 
@@ -42,3 +42,4 @@ def work(fabric: Fabric, folder: Path, frozen_norm: bool) -> None:
     )
     epochs = [torch.cat([index for epoch, index in seen if epoch == number]) for number in range(2)]
     torch.save({"epochs": epochs, "state": model.state_dict()}, folder / f"rank{fabric.global_rank}.pt")
+    leave_group()

@@ -32,6 +32,12 @@ class Observer(Protocol):
         """What was seen since the last time, for the epoch's line of metrics.jsonl."""
 
 
+def leave_group() -> None:
+    """End this process's part in training together: a process that exits with its group open may abort."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
 class Session:
     """Devices, checkpoints and progress of one fit.
 
