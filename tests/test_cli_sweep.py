@@ -53,6 +53,16 @@ def test_a_sweep_in_json_is_one_document(here, unspur_says, tmp_path):
     assert errors.count("diverged: The loss was not finite") == 2
 
 
+def test_an_interrupted_sweep_says_how_to_go_on(monkeypatch, unspur_says, tmp_path):
+    def interrupted(jobs, workers):
+        yield 0, work(jobs[0])
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(unspur.sweep.ENGINES, "local", interrupted)
+    code, said, errors = unspur_says(*sweeping(tmp_path, "erm.lr=0.1"))
+    assert (code, said, errors) == (130, "", "Interrupted. The same command goes on where this stopped.\n")
+
+
 def test_seeds_that_are_no_numbers_are_a_mistake(unspur_says, tmp_path):
     code, said, errors = unspur_says(*sweeping(tmp_path / "runs", "erm.lr=0.1", "--seeds", "a"))
     assert (code, said) == (2, "") and "Seeds are whole numbers" in errors

@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from unspur.config import configure
+from unspur.data.fetch import DataFiles
 from unspur.errors import RunFailed, UnspurError
+from unspur.evaluation import evaluate
 from unspur.experiment import run
-from unspur.files import read_tensors
+from unspur.files import read_tensors, write_tensors
 from unspur.runs import Run
 
 TINY = ["data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100"]
@@ -96,9 +98,6 @@ def test_an_unfinished_run_needs_resume(tmp_path):
 def test_a_stored_model_predicts_as_it_did(tmp_path):
     config = tiny("erm.epochs=1")
     result = run(config, tmp_path)
-    from unspur.data.fetch import DataFiles
-    from unspur.evaluation import evaluate
-
     stored = Run.open(only_folder(tmp_path))
     data = stored.config.data.load(DataFiles(None))
     assert stored.config == config
@@ -153,9 +152,6 @@ def test_a_corrupt_file_is_named(tmp_path, name, sentence):
 
 
 def test_weights_of_another_shape_are_refused(tmp_path):
-    from unspur.data.fetch import DataFiles
-    from unspur.files import write_tensors
-
     run(tiny("erm.epochs=0"), tmp_path)
     stored = Run.open(only_folder(tmp_path))
     write_tensors(stored.folder / "model.safetensors", {"head.weight": torch.zeros(3, 3)})
@@ -191,3 +187,13 @@ def test_two_devices_train_as_one_and_write_one_folder(tmp_path):
     assert result["status"] == "done" and result["devices"] == 2
     weights, _ = read_tensors(only_folder(tmp_path) / "model.safetensors")
     assert all(torch.isfinite(tensor.float()).all() for tensor in weights.values())
+
+
+def test_a_stage_of_another_architecture_can_be_loaded_again(tmp_path):
+    settings = ["data.base=mini", "data.val=9800", "student=cnn3", "erm.epochs=1"]
+    config = configure("ule", "mnist_sc", "cnn2", 0, settings)
+    result = run(config, tmp_path)
+    stored = Run.open(only_folder(tmp_path))
+    data = stored.config.data.load(DataFiles(None))
+    student = stored.load_model(data, "student")
+    assert evaluate(student, data) == result["stages"]["student"]["tests"]

@@ -33,6 +33,7 @@ class Thing:
     rate: float | None = None
     sizes: tuple[int, ...] = (1, 2)
     loud: bool = False
+    nickname: str | None = None
 
 
 def test_a_nested_key_reaches_its_field():
@@ -48,6 +49,8 @@ def test_a_nested_key_reaches_its_field():
         ("rate", "none", None),
         ("sizes", "4, 5", (4, 5)),
         ("loud", "true", True),
+        ("nickname", "none", None),
+        ("nickname", "Bo", "Bo"),
     ],
 )
 def test_text_becomes_the_fields_type(key, text, value):
@@ -64,7 +67,11 @@ def test_text_becomes_the_fields_type(key, text, value):
         ("loud", "2", "loud must be true or false but got '2'."),
         ("color.depth", "1", "Unknown key 'color.depth'. Did you mean 'colour.depth'?"),
         ("colour.dept", "1", "Unknown key 'colour.dept'. Did you mean 'colour.depth'?"),
-        ("side.depth", "1", "Unknown key 'side.depth'. There are: colour, colour.depth, side, rate, sizes, loud."),
+        (
+            "side.depth",
+            "1",
+            "Unknown key 'side.depth'. There are: colour, colour.depth, side, rate, sizes, loud, nickname.",
+        ),
     ],
 )
 def test_a_wrong_key_or_value_is_one_sentence(key, text, sentence):

@@ -15,26 +15,43 @@ from unspur.errors import UnspurError
 from unspur.version import __version__
 
 if TYPE_CHECKING:
+    from unspur.abstention import Predictor
     from unspur.data.base import Batch, Dataset, Split
     from unspur.data.catalog import load
     from unspur.evaluation import evaluate
     from unspur.experiment import run
     from unspur.methods.base import Fit
+    from unspur.methods.dcwp import DCWP
     from unspur.methods.erm import ERM
+    from unspur.methods.large_lr import LargeLR
+    from unspur.methods.masktune import MaskTune
+    from unspur.methods.mrm import MRM
+    from unspur.methods.randmask import RandMask
+    from unspur.methods.ule import ULE
+    from unspur.methods.ule_last_layer import ULELastLayer
     from unspur.models.base import penultimate
     from unspur.models.catalog import build_model
     from unspur.saliency.cam import cam
-    from unspur.train.recipe import SGD, Adam, AdamW
+    from unspur.train.recipe import SGD, Adadelta, Adam, AdamW
 
 _PUBLIC = {
-    "ERM": "unspur.methods.erm",
-    "SGD": "unspur.train.recipe",
+    "Adadelta": "unspur.train.recipe",
     "Adam": "unspur.train.recipe",
     "AdamW": "unspur.train.recipe",
     "Batch": "unspur.data.base",
+    "DCWP": "unspur.methods.dcwp",
     "Dataset": "unspur.data.base",
+    "ERM": "unspur.methods.erm",
     "Fit": "unspur.methods.base",
+    "LargeLR": "unspur.methods.large_lr",
+    "MRM": "unspur.methods.mrm",
+    "MaskTune": "unspur.methods.masktune",
+    "Predictor": "unspur.abstention",
+    "RandMask": "unspur.methods.randmask",
+    "SGD": "unspur.train.recipe",
     "Split": "unspur.data.base",
+    "ULE": "unspur.methods.ule",
+    "ULELastLayer": "unspur.methods.ule_last_layer",
     "build_model": "unspur.models.catalog",
     "cam": "unspur.saliency.cam",
     "evaluate": "unspur.evaluation",
@@ -44,14 +61,23 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "DCWP",
     "ERM",
+    "MRM",
     "SGD",
+    "ULE",
+    "Adadelta",
     "Adam",
     "AdamW",
     "Batch",
     "Dataset",
     "Fit",
+    "LargeLR",
+    "MaskTune",
+    "Predictor",
+    "RandMask",
     "Split",
+    "ULELastLayer",
     "UnspurError",
     "__version__",
     "build_model",

@@ -179,7 +179,11 @@ def sweep(
 
     points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [])
     more: dict[str, Any] = {"jobs": jobs, "engine": engine, "analyze": analyze, "data_dir": data_dir}
-    found = do_sweep(points, out, progress=True, say=_say, **more)
+    try:
+        found = do_sweep(points, out, progress=True, say=_say, **more)
+    except KeyboardInterrupt:
+        _say("Interrupted. The same command goes on where this stopped.")
+        raise typer.Exit(130) from None
     if figure:
         write_figure(found, figure)
     if as_json:

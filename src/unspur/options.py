@@ -70,11 +70,13 @@ def parse(text: str, hint: Any) -> Any:
     (0.1, None, (1, 2))
     """
     choices = [hint] if get_origin(hint) not in (typing.Union, types.UnionType) else list(get_args(hint))
+    choices.sort(key=lambda choice: choice is not type(None))  # "none" is text too, but not meant so
     for choice in choices:
         try:
             return _parse_one(text, choice)
         except (ValueError, TypeError):
             continue
+    choices.sort(key=lambda choice: choice is type(None))
     raise ValueError(" or ".join(dict.fromkeys(_wanted(choice) for choice in choices)))
 
 

@@ -18,7 +18,7 @@ from unspur.config import Config
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError
 from unspur.files import read_json, read_tensors, remove_partial, write_json, write_tensors
-from unspur.methods.base import Fit
+from unspur.methods.base import BuildsStages, Fit
 from unspur.train.session import CHECKPOINTS
 from unspur.version import __version__
 
@@ -128,7 +128,9 @@ class Run:
         """The trained model, or an earlier stage of it by name, in evaluation mode."""
         path = self.folder / (f"stages/{stage}.safetensors" if stage else "model.safetensors")
         weights, _ = read_tensors(path)
-        model = self.config.arch.build(data, seed=self.config.seed)
+        model: nn.Module = self.config.arch.build(data, seed=self.config.seed)
+        if stage and isinstance(self.config.method, BuildsStages):
+            model = self.config.method.stage_model(stage, model, data.train, self.config.seed)
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:

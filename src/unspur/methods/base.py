@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -20,6 +20,15 @@ class Fit:
     stages: Mapping[str, nn.Module] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)  # plain JSON values
     artifacts: Mapping[str, Tensor] = field(default_factory=dict)  # maps, mined sample numbers, pruning masks
+
+
+@runtime_checkable
+class BuildsStages(Protocol):
+    """A method some of whose stages have another architecture than its result."""
+
+    def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
+        """A model of the architecture that ``stage`` has, given one of the result's."""
+        ...
 
 
 class Method(Protocol):

@@ -97,7 +97,7 @@ class DCWP:
     name: ClassVar[str] = "dcwp"
     needs_groups: ClassVar[bool] = False
     mining: Miner = GCE()  # gce, erm or ensemble
-    erm: Optimiser = PAPER  # sgd, adam or adamw
+    erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     prune: bool = True  # whether to prune before the fine-tuning
     masks: MaskTraining = MaskTraining()
     tuning: Tuning = Tuning()

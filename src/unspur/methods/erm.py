@@ -22,7 +22,7 @@ class ERM:
 
     name: ClassVar[str] = "erm"
     needs_groups: ClassVar[bool] = False
-    erm: Optimiser = SGD()  # sgd, adam or adamw
+    erm: Optimiser = SGD()  # sgd, adam, adamw, adadelta or kron
     focal: float = 0.0  # gamma of the focal loss, which counts what is fitted well for less; 0: cross-entropy
 
     def __post_init__(self) -> None:

@@ -36,7 +36,7 @@ class MaskTune:
 
     name: ClassVar[str] = "masktune"
     needs_groups: ClassVar[bool] = False
-    erm: Optimiser = PAPER  # sgd, adam or adamw
+    erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     saliency: Kind = "xgradcam"  # xgradcam, gradcam, layercam, scorecam or gradient
     threshold: Threshold = MeanStd()  # mean_std, dataset_mean, top_k or soft
     finetune_lr: float | None = None  # none: the last rate that ERM used

@@ -44,7 +44,7 @@ class MRM:
 
     name: ClassVar[str] = "mrm"
     needs_groups: ClassVar[bool] = False
-    erm: Optimiser = PAPER  # sgd, adam or adamw
+    erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     masks: MaskTraining = MaskTraining()  # up and align count with debias only
     debias: bool = False  # whether the masks are learnt with mined samples drawn more often, and aligned
     mining: Miner = GCE()  # with debias: gce, erm or ensemble
