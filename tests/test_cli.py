@@ -157,6 +157,6 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "Interrupted. An unfinished run goes on with --resume.\n"
+    assert err == "Interrupted. The same command goes on from here; `unspur train` needs --resume for that.\n"
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()

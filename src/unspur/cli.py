@@ -179,11 +179,7 @@ def sweep(
 
     points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [])
     more: dict[str, Any] = {"jobs": jobs, "engine": engine, "analyze": analyze, "data_dir": data_dir}
-    try:
-        found = do_sweep(points, out, progress=True, say=_say, **more)
-    except KeyboardInterrupt:
-        _say("Interrupted. The same command goes on where this stopped.")
-        raise typer.Exit(130) from None
+    found = do_sweep(points, out, progress=True, say=_say, **more)
     if figure:
         write_figure(found, figure)
     if as_json:
@@ -385,5 +381,5 @@ def main() -> NoReturn:
         _say(f"Error: {error}")
         code = 2
     if code == INTERRUPTED:
-        _say("Interrupted. An unfinished run goes on with --resume.")
+        _say("Interrupted. The same command goes on from here; `unspur train` needs --resume for that.")
     sys.exit(code)
