@@ -135,11 +135,8 @@ class Predictor:
         data = Dataset("predictor", empty, empty, {}, classes, mean=mean, std=std)
         models = []
         for part in ("before", "after"):
-            model = arch.build(data)
-            model.load_state_dict(
-                {name.removeprefix(part + "."): t for name, t in weights.items() if name.startswith(part + ".")}
-            )
-            models.append(model.eval())
+            own = {name.removeprefix(part + "."): t for name, t in weights.items() if name.startswith(part + ".")}
+            models.append(arch.restore(data, own, str(path)).eval())
         return cls(models[0], models[1], arch, classes, shape, (mean, std), threshold)
 
 

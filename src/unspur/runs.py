@@ -128,14 +128,15 @@ class Run:
         """The trained model, or an earlier stage of it by name, in evaluation mode."""
         path = self.folder / (f"stages/{stage}.safetensors" if stage else "model.safetensors")
         weights, _ = read_tensors(path)
-        model: nn.Module = self.config.arch.build(data, seed=self.config.seed)
-        if stage and isinstance(self.config.method, BuildsStages):
-            model = self.config.method.stage_model(stage, model, data.train, self.config.seed)
+        method, arch = self.config.method, self.config.arch
+        if not stage or not isinstance(method, BuildsStages):
+            return arch.restore(data, weights, str(path)).eval()
+        model = method.stage_model(stage, self.load_model(data), data.train, self.config.seed)
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
             first = str(error).splitlines()[-1].strip()
-            raise UnspurError(f"{path} does not fit {self.config.arch.name}: {first}") from None
+            raise UnspurError(f"{path} does not fit stage '{stage}' of {method.name}: {first}") from None
         return model.eval()
 
     def stages(self) -> Mapping[str, Path]:
