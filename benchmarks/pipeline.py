@@ -5,6 +5,8 @@ python benchmarks/pipeline.py
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from side_by_side import compare, verdict
 
@@ -16,7 +18,7 @@ from unspur.train.loop import epoch_batches
 STEPS = 30
 
 
-def main() -> None:
+def main() -> bool:
     data = load("biased_mnist", base="mini")
     model = build_model("small_cnn", data)
     model.to(memory_format=memory_format(model))
@@ -37,8 +39,8 @@ def main() -> None:
 
     seconds = compare({"pipeline alone": pipeline, "whole training steps": steps})
     share = seconds["pipeline alone"] / seconds["whole training steps"]
-    verdict("input pipeline / training step (small_cnn, batch 128)", share, at_most=0.05)
+    return verdict("input pipeline / training step (small_cnn, batch 128)", share, at_most=0.05)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(0 if main() else 1)

@@ -15,12 +15,12 @@ def run(*arguments: str) -> None:
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
-def main() -> None:
+def main() -> bool:
     seconds = compare(
         {"python -c pass": lambda: run("-c", "pass"), "unspur --help": lambda: run("-m", "unspur", "--help")}
     )
-    verdict("unspur --help, seconds", seconds["unspur --help"], at_most=0.5)
+    return verdict("unspur --help, seconds", seconds["unspur --help"], at_most=0.5)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(0 if main() else 1)
