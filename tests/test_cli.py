@@ -124,6 +124,11 @@ def test_info_and_preview_of_the_embedded_digits(unspur, tmp_path):
     assert code == 0 and picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_without_a_command_the_help_is_shown_and_no_error(unspur):
+    code, out, err = unspur()
+    assert code == 2 and "Usage" in out and err == ""
+
+
 def test_every_command_has_help_with_an_example():
     runner = CliRunner()
     for arguments in (

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_a_run_killed_at_any_moment_resumes_to_the_same_bits(tmp_path, whole, mo
     result, expected = (json.loads((f / "result.json").read_text()) for f in (folder, whole))
     assert result["tests"] == expected["tests"]
     assert {path.name for path in folder.rglob("*") if path.is_file()} == {
-        ".lock", "config.json", "metrics.jsonl", "model.safetensors", "result.json"
+        ".lock", "config.json", "data.json", "metrics.jsonl", "model.safetensors", "result.json"
     }  # fmt: skip
 
 
@@ -197,3 +198,12 @@ def test_a_stage_of_another_architecture_can_be_loaded_again(tmp_path):
     data = stored.config.data.load(DataFiles(None))
     student = stored.load_model(data, "student")
     assert evaluate(student, data) == result["stages"]["student"]["tests"]
+
+
+def test_data_with_other_classes_is_refused(tmp_path):
+    run(tiny("erm.epochs=0"), tmp_path)
+    stored = Run.open(only_folder(tmp_path))
+    data = stored.config.data.load(DataFiles(None))
+    assert json.loads((stored.folder / "data.json").read_text())["classes"] == ["0-4", "5-9"]
+    with pytest.raises(UnspurError, match="was trained for the classes"):
+        stored.load_model(replace(data, classes=("5-9", "0-4")))

@@ -371,8 +371,9 @@ def main() -> NoReturn:
         code = app(standalone_mode=False) or 0
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except typer.TyperException as error:  # such as an unknown option
-        _say(f"Error: {error.format_message()}")
+    except typer.TyperException as error:  # such as an unknown option; without a command the help has been printed
+        if error.format_message():
+            _say(f"Error: {error.format_message()}")
         code = 2
     except RunFailed as error:
         _say(f"Error: {error}")

@@ -115,7 +115,7 @@ def _work(fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool) ->
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
             if not leader:
                 return {}
-            stored.keep(fit)
+            stored.keep(fit, data)
             stages = {name: {"tests": evaluate(stage, data)} for name, stage in fit.stages.items()}
             return end("done", tests=evaluate(fit.model, data), stages=stages, facts=_facts(fit, data))
         except Diverged as error:

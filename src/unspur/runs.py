@@ -95,8 +95,9 @@ class Run:
         (self.folder / "result.json").unlink(missing_ok=True)  # a failed attempt's
         write_json(self.folder / "config.json", self.config.to_json())
 
-    def keep(self, fit: Fit) -> None:
-        """Store weights, stages and artifacts; the run has not ended before ``end``."""
+    def keep(self, fit: Fit, data: Dataset) -> None:
+        """Store what the outputs mean, weights, stages and artifacts; the run has not ended before ``end``."""
+        write_json(self.folder / "data.json", _names(data))
         write_tensors(self.folder / "model.safetensors", fit.model.state_dict())
         for name, stage in fit.stages.items():
             write_tensors(self.folder / "stages" / f"{name}.safetensors", stage.state_dict())
@@ -128,6 +129,7 @@ class Run:
         """The trained model, or an earlier stage of it by name, in evaluation mode."""
         path = self.folder / (f"stages/{stage}.safetensors" if stage else "model.safetensors")
         weights, _ = read_tensors(path)
+        self._check_classes(data)
         method, arch = self.config.method, self.config.arch
         if not stage or not isinstance(method, BuildsStages):
             return arch.restore(data, weights, str(path)).eval()
@@ -139,9 +141,22 @@ class Run:
             raise UnspurError(f"{path} does not fit stage '{stage}' of {method.name}: {first}") from None
         return model.eval()
 
+    def _check_classes(self, data: Dataset) -> None:
+        """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
+        path = self.folder / "data.json"
+        if path.exists() and (trained := read_json(path).get("classes")) != list(data.classes):
+            raise UnspurError(
+                f"{self.folder} was trained for the classes {trained}, but the data has {list(data.classes)}."
+            )
+
     def stages(self) -> Mapping[str, Path]:
         """Stored stages by name."""
         return {path.stem: path for path in sorted((self.folder / "stages").glob("*.safetensors"))}
+
+
+def _names(data: Dataset) -> dict[str, Any]:
+    values = {name: list(names) for name, names in data.attribute_values.items()}
+    return {"classes": list(data.classes), "attribute_values": values, "note": data.note}
 
 
 def _writable(folder: Path) -> None:
