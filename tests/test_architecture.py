@@ -22,6 +22,8 @@ LAYERS = [
     {"engines"},
     {"sweep", "papers", "report"},
     {"console", "demo"},
+    {"cli_shared"},
+    {"cli_data"},
     {"cli"},
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from unspur.cli_data import data_app
+from unspur.cli_shared import DataDir, DataName, Json, Settings, print_json, say, show_specs
 from unspur.errors import RunFailed, UnspurError
 from unspur.version import __version__
 
@@ -16,21 +17,10 @@ from unspur.version import __version__
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 INTERRUPTED = 130  # the exit code of Ctrl-C, by which typer reports it
-data_app = typer.Typer(no_args_is_help=True, help="What data sets there are; get them, check them, look at them.")
 app.add_typer(data_app, name="data")
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", envvar="UNSPUR_DATA", help="Where data sets lie; else the user's cache is searched."),
-]
 Method = Annotated[str, typer.Argument(help="A method, as listed by `unspur methods`.")]
-DataName = Annotated[str, typer.Argument(metavar="DATASET", help="A data set, as listed by `unspur data list`.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change any setting, such as erm.lr=0.1 or data.conflict=0.005."),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -63,7 +53,7 @@ def demo(
 
     page, results = run_demo(out, progress=True)
     if as_json:
-        _print_json({"report": str(page), "results": results})
+        print_json({"report": str(page), "results": results})
     else:
         from unspur.console import print_result
 
@@ -93,7 +83,7 @@ def train(
     from unspur.experiment import run
 
     config = configure(method, dataset, arch, seed, settings or [])
-    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, progress=True, say=_say)
+    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, progress=True, say=say)
     _print_outcome(result, as_json)
     if result["status"] == "diverged":
         raise typer.Exit(1)
@@ -142,11 +132,11 @@ def reproduce(
 
     if table == "list":
         listed = [{"table": key, "caption": entry.caption} for key, entry in TABLES.items()]
-        return _print_json(listed) if as_json else print_tables(listed)
+        return print_json(listed) if as_json else print_tables(listed)
     more: dict[str, Any] = {"quick": quick, "settings": settings or [], "results": out, "runs": runs}
-    outcome = reproduce_table(table_named(table), parse_seeds(seeds), data_dir=data_dir, say=_say, **more)
+    outcome = reproduce_table(table_named(table), parse_seeds(seeds), data_dir=data_dir, say=say, **more)
     if as_json:
-        _print_json(outcome)
+        print_json(outcome)
     else:
         print_table(outcome)
 
@@ -179,11 +169,11 @@ def sweep(
 
     points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [])
     more: dict[str, Any] = {"jobs": jobs, "engine": engine, "analyze": analyze, "data_dir": data_dir}
-    found = do_sweep(points, out, progress=True, say=_say, **more)
+    found = do_sweep(points, out, progress=True, say=say, **more)
     if figure:
         write_figure(found, figure)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         print_sweep(found)
 
@@ -204,7 +194,7 @@ def analyze(
 
     found = analyze_run(run, data_dir=data_dir, test=test)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         print_analysis(found)
 
@@ -224,7 +214,7 @@ def report(
 
     write_report(runs, out, data_dir)
     if as_json:
-        _print_json({"report": str(out)})
+        print_json({"report": str(out)})
     else:
         typer.echo(f"Wrote {out}.")
 
@@ -234,7 +224,7 @@ def methods(as_json: Json = False) -> None:
     """List the methods with their hyperparameters and defaults."""
     from unspur.methods.catalog import METHODS
 
-    _print_specs({name: method() for name, method in METHODS.items()}, as_json)
+    show_specs({name: method() for name, method in METHODS.items()}, as_json)
 
 
 @app.command()
@@ -242,127 +232,16 @@ def archs(as_json: Json = False) -> None:
     """List the architectures with their options and defaults."""
     from unspur.models.catalog import ARCHS
 
-    _print_specs({name: arch() for name, arch in ARCHS.items()}, as_json)
-
-
-@data_app.command("list")
-def data_list(as_json: Json = False) -> None:
-    """List the data sets with their options and defaults."""
-    from unspur.data.catalog import DATASETS
-
-    _print_specs({name: spec() for name, spec in DATASETS.items()}, as_json)
-
-
-@data_app.command("info")
-def data_info(name: DataName, settings: Settings = None, data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Say what a data set is, where it comes from, and whether it is here and whole.
-
-    Example: unspur data info biased_mnist --set data.base=mini
-    """
-    from unspur.config import configure_data
-    from unspur.console import print_info
-    from unspur.data.info import describe
-
-    info = describe(configure_data(name, settings or []), data_dir)
-    if as_json:
-        _print_json(info)
-    else:
-        print_info(info)
-
-
-@data_app.command("fetch")
-def data_fetch(name: DataName, data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Download a data set into the user's cache, or say how to get it.
-
-    Example: unspur data fetch mnist
-    """
-    from unspur.data.catalog import fetch
-
-    paths = [str(path) for path in fetch(name, data_dir)]
-    if as_json:
-        _print_json({"files": paths})
-    else:
-        typer.echo("\n".join(paths))
-
-
-@data_app.command("preview")
-def data_preview(
-    name: DataName,
-    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("preview.png"),
-    settings: Settings = None,
-    data_dir: DataDir = None,
-    as_json: Json = False,
-) -> None:
-    """Draw training samples by class and group.
-
-    Example: unspur data preview biased_mnist --set data.base=mini --out preview.png
-    """
-    from unspur.config import configure_data
-    from unspur.data.fetch import DataFiles
-    from unspur.data.preview import write_preview
-
-    write_preview(configure_data(name, settings or []).load(DataFiles(data_dir)), out)
-    if as_json:
-        _print_json({"picture": str(out)})
-    else:
-        typer.echo(f"Wrote {out}.")
-
-
-@data_app.command("plant")
-def data_plant(
-    root: Annotated[str, typer.Argument(metavar="ROOT", help="Your images, as the set `folder` reads them.")],
-    shortcut: Annotated[
-        str, typer.Option(help="square, color, corruption, watermark, border or domino.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(help="The folder to write, which must not exist yet.", show_default=False)],
-    conflict: Annotated[float | None, typer.Option(help="The share of training images that conflict.")] = None,
-    conflict_count: Annotated[int | None, typer.Option(help="Their exact number, instead of the share.")] = None,
-    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
-    """Copy your images with a shortcut planted in them, so that any method can be tried with a known answer.
-
-    Example: unspur data plant photos --shortcut watermark --conflict 0.05 --out photos-marked
-    """
-    from unspur.config import configure_data
-    from unspur.data.folder import Folder
-    from unspur.data.plant import plant
-
-    own = [f"data.root={root}", f"data.seed={seed}", *(settings or [])]
-    source = configure_data("folder", own)
-    assert isinstance(source, Folder)
-    planted = plant(source, shortcut, out, conflict=conflict, conflict_count=conflict_count)
-    if as_json:
-        _print_json(planted.as_json())
-    else:
-        typer.echo(planted.summary())
-
-
-def _print_specs(specs: dict[str, Any], as_json: bool) -> None:
-    from unspur.console import describe_specs, print_specs
-
-    if as_json:
-        _print_json(describe_specs(specs))
-    else:
-        print_specs(specs)
+    show_specs({name: arch() for name, arch in ARCHS.items()}, as_json)
 
 
 def _print_outcome(result: dict[str, Any], as_json: bool) -> None:
     from unspur.console import print_result
 
     if as_json:
-        _print_json(result)
+        print_json(result)
     else:
         print_result(result)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=1))
-
-
-def _say(sentence: str) -> None:
-    typer.echo(sentence, err=True)
 
 
 def main() -> NoReturn:
@@ -373,14 +252,14 @@ def main() -> NoReturn:
         code = INTERRUPTED
     except typer.TyperException as error:  # such as an unknown option; without a command the help has been printed
         if error.format_message():
-            _say(f"Error: {error.format_message()}")
+            say(f"Error: {error.format_message()}")
         code = 2
     except RunFailed as error:
-        _say(f"Error: {error}")
+        say(f"Error: {error}")
         code = 1
     except UnspurError as error:
-        _say(f"Error: {error}")
+        say(f"Error: {error}")
         code = 2
     if code == INTERRUPTED:
-        _say("Interrupted. The same command goes on from here; `unspur train` needs --resume for that.")
+        say("Interrupted. The same command goes on from here; `unspur train` needs --resume for that.")
     sys.exit(code)
