@@ -2,8 +2,8 @@
 
 The paper calls the map A of the image's own size in one sentence, and up-samples the thresholded map in the next. Here
 the map is up-sampled smoothly and then thresholded. Thresholding first hides whole cells of a coarse map, whose borders
-are not those of what the model looks at: on `biased_mnist` it leaves parts of the square to be seen
-(results/masktune-readings.json), and with them the shortcut.
+are not those of what the model looks at: on `biased_mnist` it left 28 to 40 % of the square's pixels in sight, against
+1 % (three seeds, results/masktune-readings.json), and with them the shortcut.
 """
 
 from __future__ import annotations
