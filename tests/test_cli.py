@@ -154,7 +154,11 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "OMP_NUM_THREADS": "1"}
     arguments = ["train", "erm", "biased_mnist", *TINY, "--set", "erm.epochs=100", "--out", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "unspur", *arguments], env=environment, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "unspur", *arguments],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("*/checkpoints/*")) and time.monotonic() < deadline:
