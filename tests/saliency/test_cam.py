@@ -1,3 +1,5 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
@@ -8,14 +10,15 @@ from unspur.errors import UnspurError
 from unspur.models.base import cam_layer, head_of
 from unspur.models.catalog import build_model
 from unspur.models.torchvision_compat import import_torchvision
-from unspur.saliency.cam import KINDS, cam
+from unspur.saliency.cam import CamKind, cam
 
 import_torchvision()  # which grad-cam imports
 
-from pytorch_grad_cam import GradCAM, XGradCAM  # noqa: E402
+from pytorch_grad_cam import GradCAM, LayerCAM, ScoreCAM, XGradCAM  # noqa: E402
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget  # noqa: E402
 
-PEERS = {"xgradcam": XGradCAM, "gradcam": GradCAM}
+PEERS = {"xgradcam": XGradCAM, "gradcam": GradCAM, "layercam": LayerCAM}
+KINDS = get_args(CamKind)
 
 
 def lively(name, *shape):
@@ -36,7 +39,7 @@ def peers_maps(kind, model, layer, x, target=None):
         peer(x, targets)
         kept = peer.activations_and_grads
         activations, gradients = kept.activations[0].numpy().copy(), kept.gradients[0].numpy().copy()
-        return np.maximum(peer.get_cam_image(x, layer, targets, activations, gradients), 0)
+        return np.maximum(peer.get_cam_image(x, layer, targets, activations, gradients, False), 0)
 
 
 class Net(nn.Module):
@@ -105,6 +108,8 @@ def test_a_map_by_hand():
     # XGradCAM: w = (1 * 1 + 2 * 3) / (1 + 3) = 1.75; Grad-CAM: w = (1 + 2) / 2 = 1.5
     torch.testing.assert_close(cam(model, x), torch.tensor([[[1.75, 5.25]]]))
     torch.testing.assert_close(cam(model, x, kind="gradcam"), torch.tensor([[[1.5, 4.5]]]))
+    # LayerCAM weighs pixel by pixel: (1 * 1, 2 * 3)
+    torch.testing.assert_close(cam(model, x, kind="layercam"), torch.tensor([[[1.0, 6.0]]]))
 
 
 def test_what_speaks_against_the_class_is_cut_to_zero():
@@ -112,6 +117,31 @@ def test_what_speaks_against_the_class_is_cut_to_zero():
     model[0].weight.data.fill_(1)
     model[2].weight.data = torch.tensor([[-1.0, -1.0]])
     assert cam(model, torch.tensor([[[[1.0, 3.0]]]])).tolist() == [[[0.0, 0.0]]]
+
+
+@pytest.mark.parametrize(("name", "shape"), [("cnn3", (3, 28, 28)), ("resnet18", (3, 32, 32))])
+def test_score_cam_is_that_of_grad_cam_before_it_resizes_it(name, shape):
+    model, x = lively(name, *shape)
+    layer, target = cam_layer(model, torch.Size(shape)), (torch.arange(6) + 1) % 10
+    with ScoreCAM(model, [layer]) as peer:
+        targets = [ClassifierOutputTarget(label) for label in target.tolist()]
+        peer.activations_and_grads(x)
+        activations = peer.activations_and_grads.activations[0].numpy()
+        theirs = np.maximum(peer.get_cam_image(x, layer, targets, activations, None), 0)
+    ours = cam(model, x, layer=layer, target=target, kind="scorecam").numpy()
+    assert theirs.max() > 1e-2
+    np.testing.assert_allclose(ours, theirs, atol=1e-4, rtol=1e-3)
+
+
+def test_score_cam_by_hand():
+    # Two channels, A = x and A = 1 - x. Shown through the first, (0, 1) stays (0, 1); through the second it is empty.
+    # S = 3 * the second pixel: scores 3 and 0, weights e^3 / (e^3 + 1) and the rest, on channels (0, 1) and (1, 0).
+    model = nn.Sequential(nn.Conv2d(1, 2, 1), nn.Flatten(), nn.Linear(4, 1, bias=False))
+    model[0].weight.data, model[0].bias.data = torch.tensor([1.0, -1.0]).reshape(2, 1, 1, 1), torch.tensor([0.0, 1.0])
+    model[2].weight.data = torch.tensor([[0.0, 3.0, 0.0, 0.0]])
+    first = torch.tensor(3.0).sigmoid()
+    expected = torch.stack([1 - first, first]).reshape(1, 1, 2)
+    torch.testing.assert_close(cam(model, torch.tensor([[[[0.0, 1.0]]]]), layer=model[0], kind="scorecam"), expected)
 
 
 def test_a_channel_that_is_zero_everywhere_adds_nothing():

@@ -37,7 +37,7 @@ class MaskTune:
     name: ClassVar[str] = "masktune"
     needs_groups: ClassVar[bool] = False
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
-    saliency: Kind = "xgradcam"  # xgradcam, gradcam or gradient
+    saliency: Kind = "xgradcam"  # xgradcam, gradcam, layercam, scorecam or gradient (works for every model)
     threshold: Threshold = MeanStd()  # mean_std, dataset_mean, top_k or soft
     finetune_lr: float | None = None  # none: the last rate that ERM used
     iterations: int = 1  # rounds of masking and fine-tuning, at most

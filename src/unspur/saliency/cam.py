@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import interpolate
 
 from unspur.errors import UnspurError, unknown
 from unspur.models.base import cam_layer, channels_first, evaluating, hooked
 
-CamKind = Literal["xgradcam", "gradcam"]
+CamKind = Literal["xgradcam", "gradcam", "layercam", "scorecam"]
 
 _TINY = 1e-7  # keeps a channel that is zero everywhere from dividing by zero
 
@@ -37,7 +38,20 @@ def gradcam(activations: Tensor, gradients: Tensor) -> Tensor:
     return _weighted(gradients.mean((2, 3)), activations)
 
 
-KINDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"xgradcam": xgradcam, "gradcam": gradcam}
+def layercam(activations: Tensor, gradients: Tensor) -> Tensor:
+    """sum_c w_c * A_c with a weight for each pixel, w_c = max(dS/dA_c, 0) (LayerCAM, IEEE TIP 2021).
+
+    >>> layercam(torch.tensor([[[[1.0, 3.0]]]]), torch.tensor([[[[-1.0, 2.0]]]]))
+    tensor([[[0., 6.]]])
+    """
+    return (gradients.relu() * activations).sum(1)
+
+
+FROM_GRADIENTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "xgradcam": xgradcam,
+    "gradcam": gradcam,
+    "layercam": layercam,
+}
 
 
 def cam(
@@ -54,17 +68,37 @@ def cam(
     the score, is the logit of that class. What speaks against the class is cut to 0, as in Grad-CAM's Eq. 2 and in the
     package grad-cam, whose maps these are before it stretches them to [0, 1] and to the size of the image. The model
     runs in evaluation mode, and is left as it was: modes, statistics, gradients and which parameters have them.
+
+    "scorecam" needs a forward pass for each channel of the layer; the others need one in all.
     """
-    if kind not in KINDS:
-        raise unknown("kind of map", kind, KINDS)
+    if kind not in get_args(CamKind):
+        raise unknown("kind of map", kind, get_args(CamKind))
     layer = layer or cam_layer(model, x.shape[1:])
-    activations, gradients = _around(model, x, layer, target)
-    maps = (channels_first(tensor, x.shape[1:]) for tensor in (activations, gradients))
-    return KINDS[kind](*maps).relu_()
+    *tensors, target = _around(model, x, layer, target)
+    activations, gradients = (channels_first(tensor, x.shape[1:]) for tensor in tensors)
+    if kind == "scorecam":
+        return _weighted(_scores(model, x, activations, target).softmax(1), activations).relu_()
+    return FROM_GRADIENTS[kind](activations, gradients).relu_()
 
 
-def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None) -> tuple[Tensor, Tensor]:
-    """What ``layer`` gives for ``x``, and the score's derivative with respect to it."""
+def _scores(model: nn.Module, x: Tensor, activations: Tensor, target: Tensor) -> Tensor:
+    """(n, channels): the logit of ``target`` when of ``x`` only what a channel marks is shown (arXiv:1910.01279).
+
+    A channel is enlarged corner on corner, as grad-cam does, and stretched to [0, 1]. The paper subtracts the logit of
+    an empty image, which is the same for every channel and falls out of the softmax over channels.
+    """
+    columns = []
+    with torch.inference_mode(), evaluating(model):
+        for channel in activations.split(1, 1):
+            shown = interpolate(channel, x.shape[-2:], mode="bilinear", align_corners=True)
+            shown = shown - shown.amin((2, 3), keepdim=True)
+            shown = shown / (shown.amax((2, 3), keepdim=True) + _TINY)
+            columns.append(model(x * shown).gather(1, target.unsqueeze(1)))
+    return torch.cat(columns, 1).clone()
+
+
+def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """What ``layer`` gives for ``x``, the score's derivative with respect to it, and the class it is the score of."""
     kept: list[Tensor] = []
 
     def cut(module: nn.Module, inputs: object, output: Tensor) -> Tensor:
@@ -82,7 +116,7 @@ def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None
         target = logits.argmax(1) if target is None else target
         score = logits.gather(1, target.unsqueeze(1)).sum()
         (gradients,) = torch.autograd.grad(score, kept[-1])
-    return kept[-1].detach(), gradients
+    return kept[-1].detach(), gradients, target
 
 
 def _same_layout_back(module: nn.Module, inputs: object, output: Tensor) -> None:
