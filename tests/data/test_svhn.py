@@ -1,11 +1,10 @@
 import builtins
-import hashlib
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
+from data import copies
 from unspur.data import svhn
 from unspur.data.catalog import load
 from unspur.data.info import describe
@@ -14,20 +13,9 @@ from unspur.errors import UnspurError
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Cropped digits as ufldl.stanford.edu/housenumbers describes format 2: X (32, 32, 3, n) and y (n, 1), in which the
-    digit 0 has the label 10."""
-    io = pytest.importorskip("scipy.io")
-    files = []
-    for name, count in (("train_32x32.mat", 40), ("test_32x32.mat", 20)):
-        y = (np.arange(count) % 10 + 1).astype(np.uint8)
-        x = np.zeros((32, 32, 3, count), np.uint8)
-        x[4, 7, 2] = y  # the blue of row 4, column 7 tells the label
-        path = tmp_path / "svhn" / name
-        path.parent.mkdir(exist_ok=True)
-        io.savemat(path, {"X": x, "y": y[:, None]})
-        content = path.read_bytes()
-        files.append(svhn.Published(name, "md5:" + hashlib.md5(content).hexdigest(), len(content)))
-    monkeypatch.setattr(svhn, "FILES", replace(svhn.FILES, files=tuple(files)))
+    pytest.importorskip("scipy.io")
+    files = copies.svhn(tmp_path / "svhn")
+    monkeypatch.setattr(svhn, "FILES", replace(svhn.FILES, files=files))
     return tmp_path
 
 

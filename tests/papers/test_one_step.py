@@ -1,0 +1,78 @@
+"""Every setup of every table takes one step: on embedded digits, or on tiny copies of sets that are only read."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from data import cifar_copies, copies
+from unspur.data import svhn
+from unspur.data.fetch import DataFiles
+from unspur.papers.reproduce import TABLES
+
+ONCE = {"epochs": 1, "steps": 1}  # fields that say how long something trains
+TINY = ["data.cifar=jpeg", "data.val=10"]
+# What lets a set be loaded here: digits that ship with the package, copies of a few images, no downloads.
+SMALLER = {
+    **dict.fromkeys(("biased_mnist", "colored_mnist", "double_mnist", "mnist", "mnist_sc"), ["data.base=mini"]),
+    "cifar10": TINY,
+    "corrupted_cifar10": TINY,
+    "mnist_cifar": [*TINY, "data.base=mini"],
+    "svhn": ["data.val=10"],
+}
+
+
+def distinct():
+    """One setup for each method, data set, architecture and settings; the values of a sweep are one setup."""
+    kinds = {}
+    for table in TABLES.values():
+        for setup in table.setups():
+            kinds.setdefault((setup.method, setup.data, setup.arch, setup.settings), (table.key, setup))
+    return [pytest.param(setup, id=f"{key}-{setup.method}-{setup.data}-{setup.arch}") for key, setup in kinds.values()]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("copies")
+    copies.corrected_waterbirds(root / "Waterbirds")
+    copies.waterbirds(root / "waterbird_complete95_forest2water2")
+    copies.celeba(root / "celeba", kaggle=False)
+    copies.bffhq(root / "bffhq")
+    copies.urbancars(root / "urbancars")
+    copies.spawrious(root / "spawrious224")
+    copies.in9(root / "in9")
+    copies.cats_vs_dogs(root / "cats_vs_dogs", kaggle=True)
+    cifar_copies.jpeg_file(root / "cifar10" / "cifar10_jpeg.npz", 60, test=10)
+    return root
+
+
+def once(spec):
+    """The same method, with every training in it as short as can be."""
+    changes = {}
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if dataclasses.is_dataclass(value):
+            changes[field.name] = once(value)
+        elif field.name in ONCE:
+            changes[field.name] = ONCE[field.name]
+    return dataclasses.replace(spec, **changes)
+
+
+@pytest.mark.parametrize("setup", distinct())
+def test_a_step_of_every_setup(setup, root, monkeypatch, tmp_path):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path))
+    if setup.data == "svhn":
+        pytest.importorskip("scipy.io")
+        files = copies.svhn(root / "svhn")
+        monkeypatch.setattr(svhn, "FILES", dataclasses.replace(svhn.FILES, files=files))
+    more = list(SMALLER.get(setup.data, []))
+    if any(setting.startswith("arch.weights=") for setting in setup.settings):
+        more.append("arch.weights=none")
+    config = setup.config(0, tuple(more))
+    data = config.data.load(DataFiles(root))
+    some = torch.arange(0, len(data.train), max(1, len(data.train) // 4))[:4]
+    model = config.arch.build(data, seed=0)
+    before = torch.cat([parameter.detach().flatten().clone() for parameter in model.parameters()])
+    fit = once(config.method).fit(model, data.train.subset(some), val=data.val, seed=0)
+    after = torch.cat([parameter.detach().flatten() for parameter in fit.model.parameters()])
+    assert after.isfinite().all() and not torch.equal(before, after)
