@@ -3,7 +3,7 @@ import json
 import pytest
 
 from unspur.data.catalog import DATASETS
-from unspur.errors import DataMissing
+from unspur.errors import DataMissing, UnspurError
 from unspur.papers import reproduce as module
 from unspur.papers.reproduce import TABLES, reproduce, table_named
 from unspur.papers.table import Cell, Score, Setup, Table
@@ -75,6 +75,14 @@ def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr("unspur.experiment._launch", lambda *args: pytest.fail("it ran again"))
     again = reproduce(small(), [0], results=tmp_path / "results", runs=tmp_path / "runs")
     assert again["cells"] == first["cells"]
+
+
+def test_only_one_method_or_data_set_can_be_asked_for(tmp_path):
+    outcome = reproduce(small(), [0], only="biased_mnist", results=tmp_path / "results", runs=tmp_path / "runs")
+    assert [cell["why_none"] for cell in outcome["cells"]] == ["quoted", None, None, "skipped"]
+    assert outcome["skipped"] == {"erm on mnist, small_cnn": "left out by --only biased_mnist."}
+    with pytest.raises(UnspurError, match=r"Unknown method or data set of test/table 'masktun'.*'masktune'"):
+        reproduce(small(), [0], only="masktun", results=tmp_path, runs=tmp_path)
 
 
 def test_quick_results_are_labelled_and_kept_apart(tmp_path):

@@ -14,7 +14,7 @@ ONCE = {"epochs": 1, "steps": 1}  # fields that say how long something trains
 TINY = ["data.cifar=jpeg", "data.val=10"]
 # What lets a set be loaded here: digits that ship with the package, copies of a few images, no downloads.
 SMALLER = {
-    **dict.fromkeys(("biased_mnist", "colored_mnist", "double_mnist", "mnist", "mnist_sc"), ["data.base=mini"]),
+    **{name: ["data.base=mini"] for name in ("biased_mnist", "colored_mnist", "double_mnist", "mnist", "mnist_sc")},
     "cifar10": TINY,
     "corrupted_cifar10": TINY,
     "mnist_cifar": [*TINY, "data.base=mini"],

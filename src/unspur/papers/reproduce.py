@@ -40,6 +40,7 @@ def reproduce(
     seeds: Sequence[int],
     *,
     quick: bool = False,
+    only: str | None = None,
     settings: Sequence[str] = (),
     results: Path = Path("results"),
     runs: Path = Path("runs"),
@@ -48,8 +49,13 @@ def reproduce(
 ) -> dict[str, Any]:
     """Do every run of ``table`` that the data allow, and store what came out after each of them.
 
-    Finished runs are found and not repeated; ``quick`` uses the table's small settings and says so in the result.
+    Finished runs are found and not repeated; ``quick`` uses the table's small settings and says so in the result;
+    ``only`` names a method or data set, and the others are skipped.
     """
+    setups = table.setups()
+    names = sorted({name for setup in setups for name in (setup.method, setup.data)})
+    if only is not None and only not in names:
+        raise unknown(f"method or data set of {table.key}", only, names)
     more = (*(table.quick if quick else ()), *settings)
     name = table.key.replace("/", "-") + ("-quick" if quick else "")
     values: dict[Cell, dict[Setup, list[float]]] = {}
@@ -70,7 +76,10 @@ def reproduce(
             "runs": done,
         }
 
-    for setup in table.setups():
+    for setup in setups:
+        if only not in (None, setup.method, setup.data):
+            skipped[_label(setup)] = f"left out by --only {only}."
+            continue
         for seed in seeds:
             try:
                 result, measured = _measure(table, setup, seed, more, runs, data_dir)
