@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from unspur.data.base import Split
@@ -70,3 +71,10 @@ def test_a_subset_takes_its_masks_along():
 def test_a_soft_mask_scales_what_it_covers():
     mask = SoftMask(torch.full((1, 2, 2), 51, dtype=torch.uint8), (4, 4))  # a fifth
     assert torch.allclose(first(white(1).masked(mask)), torch.tensor(0.2))
+
+
+@pytest.mark.parametrize(("old", "new"), [((8, 8), (28, 28)), ((3, 5), (28, 56)), ((7, 7), (224, 224))])
+def test_maps_are_enlarged_as_torch_enlarges_them(old, new):
+    maps = torch.randint(256, (6, *old), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    theirs = torch.nn.functional.interpolate(maps.unsqueeze(1).float(), size=new, mode="bilinear")[:, 0]
+    torch.testing.assert_close(upsampled(maps, new), theirs, rtol=1e-5, atol=1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -64,15 +65,15 @@ class BitMask:
 class MapMask:
     """A coarse map of bytes and a level for each sample: hidden is where the map, up-sampled smoothly, exceeds it."""
 
-    maps: Tensor  # (n, map height, map width) bytes
+    maps: Tensor  # (n, map height, map width) or (n, features) bytes
     level: Tensor  # (n,) floats in the bytes' units; infinity hides nothing
-    size: tuple[int, int]  # of the images
+    size: tuple[int, ...]  # of one mask: (height, width) or (features,)
 
     def __len__(self) -> int:
         return len(self.maps)
 
     def keep(self, index: Tensor) -> Tensor:
-        return (upsampled(self.maps[index], self.size) <= self.level[index].reshape(-1, 1, 1)).float()
+        return (upsampled(self.maps[index], self.size) <= self.level[index].reshape(-1, *[1] * len(self.size))).float()
 
     def subset(self, index: Tensor) -> MapMask:
         return MapMask(self.maps[index], self.level[index], self.size)
@@ -127,12 +128,20 @@ class BothMasks:
 def upsampled(maps: Tensor, size: tuple[int, ...]) -> Tensor:
     """Maps (n, h, w) as floats of ``size``, bilinearly; what has that size already, such as vectors, as it is.
 
-    Corners are not aligned: a map's cell stands for the part of the image that it covers, edges included.
+    Corners are not aligned: a map's cell stands for the part of the image that it covers, edges included. The rows and
+    then the columns are enlarged by a matrix product each, several times faster than torch does both at once.
     """
+    values = maps.float()
     if tuple(maps.shape[1:]) == tuple(size):
-        return maps.float()
-    large = functional.interpolate(maps.unsqueeze(1).float(), size=size, mode="bilinear", align_corners=False)
-    return large.squeeze(1)
+        return values
+    rows, columns = (_enlarging(old, new) for old, new in zip(maps.shape[1:], size, strict=True))
+    return rows @ (values @ columns.T)
+
+
+@cache
+def _enlarging(old: int, new: int) -> Tensor:
+    """The matrix (new, old) that enlarges a line linearly."""
+    return functional.interpolate(torch.eye(old).unsqueeze(0), size=new, mode="linear", align_corners=False)[0].T
 
 
 def hidden_shares(mask: Mask, part: int = 2000) -> Tensor:
