@@ -43,7 +43,7 @@ class MeanStd:
         counted = flat > 0 if self.over == "positive" else torch.ones(1, flat.shape[1], dtype=torch.bool)
         n = counted.sum(1).clamp(min=1)
         mean = flat.sum(1) / n  # no map is negative anywhere, so what does not count adds nothing
-        std = torch.linalg.vector_norm((flat - mean.unsqueeze(1)).mul_(counted), dim=1) / n.sqrt()
+        std: Tensor = torch.linalg.vector_norm((flat - mean.unsqueeze(1)).mul_(counted), dim=1) / n.sqrt()
         return mean + self.num_std * std
 
 
