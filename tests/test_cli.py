@@ -52,6 +52,11 @@ def unspur(monkeypatch, capsys):
         (["train", "erm", "mnist", "--data-dir", "nowhere"], "The data directory nowhere does not exist"),
         (["train", "erm", "mnist", "--set", "data.base=mini", "--arch", "vgg11"], "data.size=32"),
         (["train", "erm", "parity", "--arch", "small_cnn"], "small_cnn needs images"),
+        (
+            ["train", "masktune", "mnist", "--set", "data.base=mini", "--arch", "fcn"],
+            "MaskTune: --set saliency=gradient",
+        ),
+        (["train", "randmask", "parity", "--arch", "fcn"], "RandMask hides squares of images"),
         (["train", "erm", "mnist", "--set", "data.base=mini", "--devices", "0"], "--devices must be at least 1"),
         (["train", "erm"], "Missing argument 'DATASET'."),
         (["trian"], "No such command 'trian'. Did you mean 'train'?"),

@@ -17,7 +17,7 @@ from unspur.data.base import Dataset
 from unspur.data.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation import evaluate
-from unspur.methods.base import Fit
+from unspur.methods.base import Checks, Fit
 from unspur.runs import ENDED, Run
 from unspur.train.mining import mining_quality
 from unspur.train.observe import Dynamics
@@ -47,7 +47,9 @@ def run(
     if stored.started and not resume and not result:
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
     data = config.data.load(DataFiles(data_dir))
-    config.arch.build(data, seed=config.seed)
+    model = config.arch.build(data, seed=config.seed)
+    if isinstance(config.method, Checks):
+        config.method.check(model, data.train)
     with stored.working(say) as waited:
         if waited and (result := stored.result()) and result["status"] in ENDED:
             return result

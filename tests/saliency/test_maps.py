@@ -50,7 +50,7 @@ def test_gradient_maps_are_the_largest_absolute_gradient_of_a_pixels_channels():
 
 def test_gradient_maps_exist_where_there_is_no_class_activation_map():
     model = build_model("fcn", blank(3, 28, 28))
-    with pytest.raises(UnspurError, match="kind 'gradient'"):
+    with pytest.raises(UnspurError, match="saliency=gradient"):
         maps_of(model, digits())
     assert maps_of(model, digits(), "gradient").shape == (10, 28, 28)
 

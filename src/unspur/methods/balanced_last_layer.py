@@ -44,12 +44,16 @@ class BalancedLastLayer:
         loss = Eq3("saliency", "batch", "mse", False)
         return Plan((1.0,), self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
 
+    def check(self, model: nn.Module, train: Split) -> None:
+        """Groups must be known."""
+        require(bool(train.attributes), "Balancing groups needs training data with attributes, and these have none.")
+
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
         session = session or Session()
         require_one_device(session, "Balanced last-layer training")
-        require(bool(train.attributes), "Balancing groups needs training data with attributes, and these have none.")
+        self.check(model, train)
         data = cached(model, model, train, val, session)
         groups = None
         if val is not None and len(val):

@@ -31,6 +31,15 @@ class BuildsStages(Protocol):
         ...
 
 
+@runtime_checkable
+class Checks(Protocol):
+    """A method that can tell, before it trains or writes anything, that it cannot work with a model or data."""
+
+    def check(self, model: nn.Module, train: Split) -> None:
+        """Raise an error that says what is wrong and what to do; ``fit`` does it too."""
+        ...
+
+
 class Method(Protocol):
     """A frozen dataclass whose fields are all its hyperparameters."""
 

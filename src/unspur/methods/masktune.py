@@ -13,6 +13,7 @@ from unspur.data.base import Split
 from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import require
 from unspur.methods.base import Fit
+from unspur.models.base import cam_layer
 from unspur.saliency.maps import Kind, maps_of
 from unspur.saliency.threshold import MeanStd, Soft, Threshold, hide, soften
 from unspur.train.loop import measure
@@ -53,10 +54,16 @@ class MaskTune:
             "Soft masks do not add up: use accumulate=false or a threshold that is not soft.",
         )
 
+    def check(self, model: nn.Module, train: Split) -> None:
+        """Class-activation maps need a layer that is a map of the image."""
+        if self.saliency != "gradient":
+            cam_layer(model, train.sample_shape)
+
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
         session = session or Session()
+        self.check(model, train)
         train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
         models, seen, rounds, stopped = [model], train, [], None
         for number in range(1, self.iterations + 1):

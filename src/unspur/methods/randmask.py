@@ -14,6 +14,7 @@ from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import UnspurError
 from unspur.methods.base import Fit
 from unspur.methods.masktune import PAPER, fine_tune, mask_artifacts, mask_facts
+from unspur.models.base import cam_layer
 from unspur.saliency.maps import maps_of
 from unspur.saliency.threshold import Hard, MeanStd, hide
 from unspur.train.loop import train as train_model
@@ -38,12 +39,18 @@ class RandMask:
     threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k
     finetune_lr: float | None = None  # none: the last rate that ERM used
 
+    def check(self, model: nn.Module, train: Split) -> None:
+        """Squares need images, and the area that MaskTune would hide needs its maps."""
+        if len(train.sample_shape) != 3:
+            raise UnspurError("RandMask hides squares of images; this data set has vectors.")
+        if self.area == "same_area":
+            cam_layer(model, train.sample_shape)
+
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
         session = session or Session()
-        if len(train.sample_shape) != 3:
-            raise UnspurError("RandMask hides squares of images; this data set has vectors.")
+        self.check(model, train)
         train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
         erm = copy.deepcopy(model)
         height, width = train.sample_shape[-2:]

@@ -131,7 +131,7 @@ def cam_layer(model: nn.Module, sample_shape: torch.Size) -> nn.Module:
     size = "x".join(str(length) for length in sample_shape)
     raise UnspurError(
         f"{_name(model)} on inputs of {size} has no layer that is a map of the image, so it has no "
-        f"class-activation maps; use input gradients (kind 'gradient') instead."
+        f"class-activation maps; use input gradients instead (MaskTune: --set saliency=gradient)."
     )
 
 
