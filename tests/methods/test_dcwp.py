@@ -1,4 +1,5 @@
 import copy
+import re
 from dataclasses import replace
 
 import pytest
@@ -101,6 +102,15 @@ def test_mask_training_logs_its_terms_and_the_kept_share():
     assert set(session.history["tuning"][0]) == {"stage", "step", "loss", "cross_entropy"}
 
 
+def test_mask_training_logs_how_the_network_pruned_so_far_does_on_validation_data_and_learns_the_same(fit):
+    session, val = Session(), shortcut(seed=1)
+    other = SMALL.fit(network(), shortcut(), val=val, seed=0, session=session)
+    (line,) = session.history["masks"]
+    assert 0 <= line["val_mined_accuracy"] <= 1 and 0 <= line["val_other_accuracy"] <= 1
+    unseen = SMALL.fit(network(), shortcut(), seed=0)
+    assert all(torch.equal(mask, masks(unseen)[name]) for name, mask in masks(other).items())
+
+
 def test_without_pruning_it_is_fine_tuning_alone(fit):
     fine = replace(SMALL, prune=False).fit(network(), shortcut(), val=shortcut(seed=1), seed=0)
     assert set(fine.stages) == {"erm"} and not masks(fine)
@@ -152,6 +162,19 @@ def test_a_batch_without_a_pair_does_not_stop_the_training():
     small = replace(SMALL.masks, batch_size=2), replace(SMALL.tuning, batch_size=2)
     fit = replace(SMALL, masks=small[0], tuning=small[1]).fit(network(), shortcut(), seed=0)
     assert all(torch.isfinite(p).all() for p in fit.model.parameters())
+    # The result names it. Two samples make a pair when both are mined and of one class: most batches have none.
+    words = r"In (\d+) of 60 batches of stage '(\w+)' there was no pair to align: the cross-entropy alone counted\."
+    found = [re.fullmatch(words, warning) for warning in fit.facts["warnings"]]
+    assert [match[2] for match in found] == ["masks", "tuning"]
+    assert all(30 < int(match[1]) < 60 for match in found)
+
+
+def test_without_an_alignment_loss_there_is_no_pair_to_miss():
+    off = {"batch_size": 2, "align": 0.0}
+    fit = replace(SMALL, masks=replace(SMALL.masks, **off), tuning=replace(SMALL.tuning, **off)).fit(
+        network(), shortcut(), seed=0
+    )
+    assert fit.facts["warnings"] == []
 
 
 def test_nothing_mined_stops_before_the_long_training():

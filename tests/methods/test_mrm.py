@@ -44,9 +44,15 @@ def test_equation_12_draws_all_samples_alike_and_neither_mines_nor_aligns():
     session = Session()
     fit = PLAIN.fit(network(), shortcut(), seed=0, session=session)
     assert set(session.history) == {"erm", "masks", "retraining"}
-    assert "alignment" not in session.history["masks"][0] and "mined" not in fit.artifacts
+    assert {"val_accuracy", "alignment"}.isdisjoint(session.history["masks"][0]) and "mined" not in fit.artifacts
     changed = replace(PLAIN, masks=replace(MASKS, up=5, align=1.0)).fit(network(), shortcut(), seed=0)
     assert all(torch.equal(masks(fit)[name], mask) for name, mask in masks(changed).items())
+
+
+def test_mask_training_logs_the_accuracy_on_validation_data():
+    session = Session()
+    PLAIN.fit(network(), shortcut(), val=shortcut(seed=1), seed=0, session=session)
+    assert 0.5 < session.history["masks"][0]["val_accuracy"] <= 1
 
 
 def test_mrm_debias_has_the_masks_of_dcwp_and_resets():

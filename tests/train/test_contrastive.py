@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from unspur.data.base import Batch
-from unspur.train.contrastive import alignment, contrast
+from unspur.train.contrastive import alignment, contrast, has_pair
 
 
 def by_definition(features, batch, anchors, partners, temperature):
@@ -87,7 +87,7 @@ def test_copies_of_a_sample_are_no_pair():
     [
         ([0, 1, 2], [True, False, False]),  # no two samples of a class
         ([0, 0, 1], [False, False, False]),  # nothing mined
-        ([0, 0, 0], [True, True, True]),  # all mined: the second term has no anchor
+        ([0, 0, 0], [True, True, True]),  # the first term has a pair; all mined: the second term has no anchor
         ([0, 1], [True, False]),  # one anchor in each set: nobody to be told from
     ],
 )
@@ -96,6 +96,7 @@ def test_without_a_pair_the_loss_and_its_gradient_are_finite(y, mined):
     loss = alignment(features, batch, mined, 0.07)
     loss.backward()
     assert torch.isfinite(loss) and torch.isfinite(features.grad).all()
+    assert has_pair(batch.y, batch.index, mined) == bool(loss)
 
 
 def test_a_feature_vector_of_zeros_gives_a_finite_gradient():

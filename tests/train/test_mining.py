@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from unspur.data.augment import Augment
 from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.train.mining import GCE, EarlyStopped, EpochEnsemble, mining_quality, require_both, upweighted, wrong
@@ -43,6 +44,28 @@ def test_what_the_shortcut_does_not_explain_is_mined_in_training_and_validation_
     for found, split in zip(mined, (train, val), strict=True):
         quality = mining_quality(found.nonzero().squeeze(1), split)
         assert quality["precision"] > 0.9 and quality["recall"] > 0.6
+
+
+@pytest.mark.parametrize("miner", [GCE(), EarlyStopped(), EpochEnsemble()], ids=lambda miner: miner.name)
+def test_mining_looks_at_images_without_augmentation(miner):
+    # Shifted by up to 3 of 8 pixels the one lit pixel would be anywhere; unmoved it is always in the middle.
+    x = torch.zeros(60, 1, 8, 8, dtype=torch.uint8)
+    x[:, 0, 4, 4] = 255
+    train = Split(x, torch.arange(60) % 2, augment=Augment(pad=3))
+    seen = {True: [], False: []}
+
+    class Watched(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(64, 2)
+
+        def forward(self, x):
+            seen[self.training].append(x.detach()[:, 0, 4, 4])
+            return self.last(x.flatten(1))
+
+    miner = dataclasses.replace(miner, training=dataclasses.replace(QUICK, batch_size=20))
+    miner.mine(Watched(), train, None, seed=0, session=Session())
+    assert torch.cat(seen[False]).eq(1).all() and not torch.cat(seen[True]).eq(1).all()
 
 
 def test_without_validation_data_none_is_mined():

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from unspur.data.augment import Augment
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
 from unspur.train.gates import add_gates, kept_ratio, masks_of, sparsity
@@ -71,6 +72,53 @@ def test_an_interrupted_training_resumes_to_the_same_bits_in_the_middle_of_a_sta
     for name, value in learn(resumed).state_dict().items():
         assert torch.equal(value, expected[name]), name
     assert resumed.history == whole.history
+
+
+class Watched(nn.Module):
+    """Remembers what it was shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.seen = nn.BatchNorm2d(1), []
+
+    def forward(self, x):
+        self.seen.append(x.detach().clone())
+        return self.norm(x).flatten(1)[:, :2]
+
+
+def left_half(augment):
+    """Images that are white on their left half: mirrored ones are white on the right."""
+    x = torch.zeros(8, 1, 2, 4, dtype=torch.uint8)
+    x[..., :2] = 255
+    return Split(x, torch.arange(8) % 2, augment=augment)
+
+
+def mirrored(seen):
+    return torch.cat(seen)[:, 0, 0, 3].mean().item()
+
+
+@pytest.mark.parametrize(("augment", "share"), [(None, 0.0), (Augment(), 0.0), (Augment(flip=True), 0.5)])
+def test_training_images_are_augmented_and_batch_norm_is_measured_on_such_images(augment, share):
+    model, draws = Watched(), Draws(torch.ones(8))
+
+    def objective(net, batch):
+        return {"cross_entropy": cross_entropy(net(batch.x), batch).mean()}
+
+    train_steps(
+        model,
+        left_half(augment),
+        Steps(steps=40, batch_size=16),
+        draws,
+        objective,
+        stage="s",
+        seed=0,
+        session=Session(),
+    )
+    # 640 images, each mirrored with probability 1/2: the standard error is 0.02
+    assert mirrored(model.seen) == pytest.approx(share, abs=0.08)
+    model.seen.clear()
+    settle_batch_norm(model, left_half(augment), draws, 16, seed=0, session=Session())
+    assert len(model.seen) == 50 and mirrored(model.seen) == pytest.approx(share, abs=0.08)
 
 
 def test_terms_and_the_review_are_logged_every_so_many_steps_and_at_the_end():

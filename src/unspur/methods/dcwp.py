@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -14,19 +16,30 @@ from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit
 from unspur.models.base import with_features
-from unspur.train.best import BestOnMined
-from unspur.train.contrastive import alignment
+from unspur.train.best import BestOnMined, val_accuracy
+from unspur.train.contrastive import alignment, has_pair
 from unspur.train.gates import Masks, add_gates, kept_ratio, masks_of, prunable, prune, pruned, sparsity
 from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy
 from unspur.train.mining import GCE, Miner, Reading, require_both, upweighted
 from unspur.train.recipe import Adam, Optimiser
 from unspur.train.session import Session
-from unspur.train.steps import Draws, Objective, Steps, require_one_device, settle_batch_norm, train_steps
+from unspur.train.steps import (
+    Draws,
+    Objective,
+    Steps,
+    require_one_device,
+    settle_batch_norm,
+    step_samples,
+    train_steps,
+)
 
 # lambda_up of the fine-tuning by the per cent of conflicting samples, in the order of the authors' scripts: a third of
 # what is drawn is then mined, whatever the per cent. The text prints the other order, with which it is 4 to 79 %.
 UP = {0.5: 80.0, 1.0: 50.0, 2.0: 30.0, 5.0: 10.0}
+PAIRLESS = (
+    "In {empty} of {steps} batches of stage '{stage}' there was no pair to align: the cross-entropy alone counted."
+)
 PAPER = Adam(lr=0.01, epochs=47, batch_size=256)  # E.2: 10,000 steps, which are 46.5 epochs of Coloured MNIST
 
 
@@ -120,7 +133,8 @@ class DCWP:
         debias = Debias(mined.train, self.reading, self.temperature)
         masks: Masks = {}
         if self.prune:
-            masks = learn_masks(model, train, debias, self.masks, seed=seed, session=session)
+            score = partial(val_accuracy, val=val, mined=mined.val, session=session)
+            masks = learn_masks(model, train, debias, self.masks, score, seed=seed, session=session)
             stages["pruned"] = prune_for_good(model, train, debias, self.masks, masks, seed=seed, session=session)
         best = BestOnMined(model, val, mined.val, "tuning-best", session)
         with pruned(model, masks):
@@ -130,7 +144,7 @@ class DCWP:
                 self.tuning,
                 debias.draws(self.tuning.up),
                 debias.objective(self.tuning.align),
-                stage="tuning",
+                stage=self.tuning.name,
                 seed=seed,
                 session=session,
                 review=best.review,
@@ -138,6 +152,8 @@ class DCWP:
             )
         selection = best.restore()
         warnings = class_warnings(mined.train, train.y) + layer_warnings(masks)
+        for recipe in (*([self.masks] if self.prune else []), self.tuning):
+            warnings += debias.pair_warnings(recipe, train.y, seed)
         facts = {**mined_facts(mined.train, train.y), **kept_facts(masks), "selection": selection, "warnings": warnings}
         return Fit(model, stages, facts, {"mined": mined_numbers(mined.train), **mask_artifacts(masks)})
 
@@ -167,11 +183,32 @@ class Debias:
 
         return terms
 
+    def pair_warnings(self, recipe: Debiased, y: Tensor, seed: int) -> list[str]:
+        """A sentence if the stage of ``recipe`` had batches with nothing to align, found by drawing them again."""
+        draws, empty = self.draws(recipe.up), 0
+        for step in range(recipe.steps if recipe.align else 0):
+            index = step_samples(draws, recipe, recipe.name, seed, step)
+            empty += not has_pair(y[index], index, self.mined[index])
+        return [PAIRLESS.format(empty=empty, steps=recipe.steps, stage=recipe.name)] if empty else []
+
+
+Score = Callable[[nn.Module], dict[str, float]]  # what to log of a model on the way
+
 
 def learn_masks(
-    model: nn.Module, train: Split, debias: Debias, recipe: MaskTraining, *, seed: int, session: Session
+    model: nn.Module,
+    train: Split,
+    debias: Debias,
+    recipe: MaskTraining,
+    score: Score = lambda pruned: {},
+    *,
+    seed: int,
+    session: Session,
 ) -> dict[str, Tensor]:
-    """Which weights of ``model`` to keep: solve Eq. 11 for the gates of a copy of it whose weights are frozen."""
+    """Which weights of ``model`` to keep: solve Eq. 11 for the gates of a copy of it whose weights are frozen.
+
+    ``score`` sees the copy pruned as it would be then (Figure 1b); it has no say in the result.
+    """
     gated = copy.deepcopy(model)
     gates = add_gates(gated, recipe.start, recipe.noise)
     debiased = debias.objective(recipe.align)
@@ -180,10 +217,10 @@ def learn_masks(
         return {**debiased(net, batch), "sparsity": recipe.l1 * sparsity(gates, recipe.penalise)}
 
     def review(step: int) -> dict[str, float]:
-        return {"kept": kept_ratio(masks_of(gates))}
+        return {"kept": kept_ratio(masks_of(gates)), **score(gated)}
 
     draws = debias.draws(recipe.up)
-    train_steps(gated, train, recipe, draws, objective, stage="masks", seed=seed, session=session, review=review)
+    train_steps(gated, train, recipe, draws, objective, stage=recipe.name, seed=seed, session=session, review=review)
     return {name: mask.cpu() for name, mask in masks_of(gates).items()}
 
 

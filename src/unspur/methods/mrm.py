@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -26,6 +27,7 @@ from unspur.methods.dcwp import (
     mined_numbers,
     prune_for_good,
 )
+from unspur.train.best import val_accuracy
 from unspur.train.gates import prunable, pruned
 from unspur.train.loop import train as train_model
 from unspur.train.mining import GCE, Miner, require_both
@@ -67,7 +69,8 @@ class MRM:
         recipe = self.masks if mined is not None else replace(self.masks, up=1.0, align=0.0)
         none = torch.zeros(len(train), dtype=torch.bool)
         debias = Debias(none if mined is None else mined, "sample", self.temperature)
-        masks = learn_masks(model, train, debias, recipe, seed=seed, session=session)
+        score = partial(val_accuracy, val=val, mined=None, session=session)
+        masks = learn_masks(model, train, debias, recipe, score, seed=seed, session=session)
         stages["pruned"] = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
         model.load_state_dict(start)
         with pruned(model, masks):
@@ -77,6 +80,7 @@ class MRM:
         if mined is not None:
             facts = mined_facts(mined, train.y) | facts
             facts["warnings"] = class_warnings(mined, train.y) + facts["warnings"]
+            facts["warnings"] += debias.pair_warnings(recipe, train.y, seed)
             stored["mined"] = mined_numbers(mined)
         return Fit(model, stages, facts, stored)
 

@@ -11,6 +11,16 @@ from unspur.train.mining import wrong
 from unspur.train.session import Session
 
 
+def val_accuracy(model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> dict[str, float]:
+    """Accuracy on the mined and on the other samples of a validation set; on all where there are no two such groups."""
+    if val is None or not len(val):
+        return {}
+    right = (~wrong(model, val, session)).double()
+    if mined is None or not mined.any() or mined.all():
+        return {"val_accuracy": float(right.mean())}
+    return {"val_mined_accuracy": float(right[mined].mean()), "val_other_accuracy": float(right[~mined].mean())}
+
+
 class BestOnMined:
     """Remembers the weights that are right on most mined and most other samples of a validation set.
 
@@ -25,16 +35,15 @@ class BestOnMined:
 
     def review(self, step: int) -> dict[str, float]:
         """Score the weights as they are after ``step`` steps, and keep them if none were better."""
-        if self.val is None or self.mined is None or self._why_not():
+        if self._why_not():
             return {}
-        right = (~wrong(self.model, self.val, self.session)).double()
-        mined, others = float(right[self.mined].mean()), float(right[~self.mined].mean())
-        score = (mined + others) / 2
+        accuracy = val_accuracy(self.model, self.val, self.mined, self.session)
+        score = sum(accuracy.values()) / 2
         if self.best is None or score > self.best["score"]:
             weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
             self.best = {"model": weights, "step": step, "score": score}
             self.session.save(self.stage, self.best)
-        return {"val_mined_accuracy": mined, "val_other_accuracy": others}
+        return accuracy
 
     def restore(self) -> dict[str, Any]:
         """Give the model its best weights back and tell how they were chosen."""

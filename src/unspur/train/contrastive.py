@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -15,8 +17,15 @@ def alignment(features: Tensor, batch: Batch, mined: Tensor, temperature: float)
     con(mined, all) draws mined samples to all others of their class; con(others, mined) draws the others to mined ones
     of their class, and apart from each other.
     """
-    pairs = _Pairs(features, batch, temperature)
-    return pairs.contrast(mined, torch.ones_like(mined)) + pairs.contrast(~mined, mined)
+    pairs, likeness = _Pairs(batch.y, batch.index), _likeness(features, temperature)
+    near, apart = (pairs.contrast(likeness, *sides) for sides in _terms(mined))
+    return near + apart
+
+
+def has_pair(y: Tensor, index: Tensor, mined: Tensor) -> bool:
+    """Whether a batch of these labels and sample numbers has anything to align; if not, its loss is 0."""
+    pairs = _Pairs(y, index)
+    return any(bool(pairs.of(*sides).rows.any()) for sides in _terms(mined))
 
 
 def contrast(features: Tensor, batch: Batch, anchors: Tensor, partners: Tensor, temperature: float) -> Tensor:
@@ -26,21 +35,38 @@ def contrast(features: Tensor, batch: Batch, anchors: Tensor, partners: Tensor, 
     told from; the others are left out, and with no such anchor the loss is 0. A batch drawn with replacement may hold a
     sample twice: its copies are one sample, and no pair.
     """
-    return _Pairs(features, batch, temperature).contrast(anchors, partners)
+    return _Pairs(batch.y, batch.index).contrast(_likeness(features, temperature), anchors, partners)
+
+
+def _terms(mined: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Anchors and partners of both terms of Eq. 16."""
+    return (mined, torch.ones_like(mined)), (~mined, mined)
+
+
+def _likeness(features: Tensor, temperature: float) -> Tensor:
+    z = functional.normalize(features.flatten(1), dim=1)
+    return z @ z.T / temperature
+
+
+class _Compared(NamedTuple):
+    rows: Tensor  # anchors that have all they need
+    positive: Tensor
+    other: Tensor
 
 
 class _Pairs:
-    def __init__(self, features: Tensor, batch: Batch, temperature: float) -> None:
-        z = functional.normalize(features.flatten(1), dim=1)
-        self.likeness = z @ z.T / temperature
-        self.distinct = batch.index.unsqueeze(1) != batch.index
-        self.same_class = batch.y.unsqueeze(1) == batch.y
+    def __init__(self, y: Tensor, index: Tensor) -> None:
+        self.distinct = index.unsqueeze(1) != index
+        self.same_class = y.unsqueeze(1) == y
 
-    def contrast(self, anchors: Tensor, partners: Tensor) -> Tensor:
+    def of(self, anchors: Tensor, partners: Tensor) -> _Compared:
         positive = self.distinct & self.same_class & partners
         other = self.distinct & anchors  # Eq. 15's denominator runs over V, not V+
-        rows = anchors & positive.any(1) & other.any(1)
-        likeness, positive, other = self.likeness[rows], positive[rows], other[rows]
+        return _Compared(anchors & positive.any(1) & other.any(1), positive, other)
+
+    def contrast(self, likeness: Tensor, anchors: Tensor, partners: Tensor) -> Tensor:
+        rows, positive, other = self.of(anchors, partners)
+        likeness, positive, other = likeness[rows], positive[rows], other[rows]
         # -mean_j log(exp(s_ij) / sum_a exp(s_ia)) = log sum_a exp(s_ia) - mean_j s_ij
         spread = likeness.masked_fill(~other, -torch.inf).logsumexp(1)
         near = (likeness * positive).sum(1) / positive.sum(1)

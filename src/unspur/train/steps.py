@@ -54,6 +54,11 @@ class Draws:
         return torch.searchsorted(self.until, at, right=True).clamp_(max=len(self.until) - 1)
 
 
+def step_samples(draws: Draws, recipe: Steps, stage: str, seed: int, step: int) -> Tensor:
+    """The sample numbers of one step's batch, which depend on nothing else."""
+    return draws(recipe.batch_size, stream(seed, stage, step))
+
+
 def require_one_device(session: Session, who: str) -> None:
     """Stop when there are several processes: these loops draw and sample for one."""
     if session.fabric.world_size > 1:
@@ -76,8 +81,8 @@ def train_steps(
     """Minimise ``objective`` in place over what ``model`` has to train, on one device.
 
     Each ``every`` steps and at the end the terms' means since the last time and what ``review`` says are logged, and a
-    checkpoint saved. A step's samples and noise come from ``seed``, ``stage`` and its number alone, so that a resumed
-    training takes the same steps. A loss that is not finite raises Diverged.
+    checkpoint saved. A step's samples, augmentation and noise come from ``seed``, ``stage`` and its number alone, so
+    that a resumed training takes the same steps. A loss that is not finite raises Diverged.
     """
     optimiser = recipe.build([p for p in model.parameters() if p.requires_grad])
     done = 0
@@ -88,7 +93,8 @@ def train_steps(
     module, optimiser = session.fabric.setup(model, optimiser)
     terms: dict[str, list[Tensor]] = {}
     for step in range(done, recipe.steps):
-        batch = split.batch(draws(recipe.batch_size, stream(seed, stage, step)), session.device)
+        drawn = step_samples(draws, recipe, stage, seed, step)
+        batch = split.batch(drawn, session.device, stream(seed, stage, step, "augment"))
         module.train()
         with seeded(seed, stage, step, "noise"):
             parts = objective(module, batch)
@@ -117,7 +123,7 @@ def _state(model: nn.Module, optimiser: torch.optim.Optimizer, step: int) -> dic
 def settle_batch_norm(
     model: nn.Module, split: Split, draws: Draws, batch_size: int, *, seed: int, session: Session, batches: int = 50
 ) -> None:
-    """Measure the means and variances of ``model``'s batch normalisation anew, on batches drawn from ``split``.
+    """Measure the means and variances of ``model``'s batch normalisation anew, on training batches from ``split``.
 
     A network that has lost weights has other activations than those that the stored figures describe.
     """
@@ -130,7 +136,8 @@ def settle_batch_norm(
         layer.reset_running_stats()
         layer.momentum = None  # the plain mean over all batches
     for number in range(batches if layers else 0):
-        model(split.batch(draws(batch_size, stream(seed, "batch norm", number)), session.device).x)
+        drawn = draws(batch_size, stream(seed, "batch norm", number))
+        model(split.batch(drawn, session.device, stream(seed, "batch norm", number, "augment")).x)
     for layer, momentum in zip(layers, momenta, strict=True):
         layer.momentum = momentum
     model.eval()
