@@ -11,7 +11,7 @@ class UnspurError(Exception):
 
 
 class DataMissing(UnspurError):
-    """Data that is not on this machine; the sentence says how to get it."""
+    """Data, or published weights, that are not on this machine; the sentence says how to get it."""
 
 
 class RunFailed(UnspurError):

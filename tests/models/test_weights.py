@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.blank import blank
-from unspur.errors import UnspurError
+from unspur.errors import DataMissing, UnspurError
 from unspur.files import write_tensors
 from unspur.models.catalog import arch_named, build_model
 from unspur.models.spec import IMAGENET
@@ -143,7 +143,7 @@ def test_published_weights_without_a_network_say_which_file_to_get(hub, monkeypa
         raise urllib.error.URLError("no route to host")
 
     monkeypatch.setattr("torch.hub.download_url_to_file", fail)
-    with pytest.raises(UnspurError, match=r"resnet18 cannot be downloaded .*no route.*get .*resnet18.*\.pth elsewhere"):
+    with pytest.raises(DataMissing, match=r"resnet18 cannot be downloaded .*no route.*get .*resnet18.*\.pth elsewhere"):
         build_model("resnet18", blank(3, 32, 32), weights="default")
 
 

@@ -13,7 +13,7 @@ from unspur.papers.table import Cell, Score, Setup, Table
 def test_every_cell_has_a_configuration_that_parses(key):
     table = table_named(key)
     for setup in table.setups():
-        for more in ((), table.quick):
+        for more in ((), (*setup.quick, *table.quick)):
             assert setup.config(0, more).data.name in DATASETS
     for cell in table.cells:
         assert bool(cell.setups) == bool(cell.measure)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from unspur.data.base import Dataset
-from unspur.errors import UnspurError, require
+from unspur.errors import DataMissing, require
 from unspur.models.spec import IMAGENET, ArchSpec, Statistics
 from unspur.models.torchvision_compat import import_torchvision
 from unspur.models.weights import last_layer
@@ -52,7 +52,7 @@ class Torchvision(ArchSpec):
         try:
             net = build(weights=enum, progress=sys.stderr.isatty())
         except (OSError, RuntimeError) as error:
-            raise UnspurError(
+            raise DataMissing(
                 f"The published weights of {self.name} cannot be downloaded ({error}); get {enum.url} elsewhere "
                 f"and use --set arch.weights=FILE."
             ) from None

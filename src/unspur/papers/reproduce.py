@@ -11,12 +11,13 @@ from typing import Any
 from unspur.errors import DataMissing, RunFailed, UnspurError, unknown
 from unspur.experiment import run
 from unspur.files import write_json
+from unspur.papers.dcwp import TABLES as DCWP
 from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.runs import Run
 
-TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *LARGE_LR)}
+TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *DCWP, *LARGE_LR)}
 
 
 def table_named(key: str) -> Table:
@@ -80,9 +81,10 @@ def reproduce(
         if only not in (None, setup.method, setup.data):
             skipped[_label(setup)] = f"left out by --only {only}."
             continue
+        own = (*(setup.quick if quick else ()), *more)
         for seed in seeds:
             try:
-                result, measured = _measure(table, setup, seed, more, runs, data_dir)
+                result, measured = _measure(table, setup, seed, own, runs, data_dir)
             except (DataMissing, RunFailed) as error:
                 skipped[_label(setup)] = str(error)
                 say(f"Skipped {_label(setup)}: {error}")

@@ -36,6 +36,18 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """A share among what the method measured on the way, such as the precision of its mining."""
+
+    group: str
+    field: str
+
+    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+        value = result["facts"][self.group][self.field]
+        return None if value is None else 100 * value
+
+
+@dataclass(frozen=True)
 class Abstaining:
     """Coverage or error of a way to abstain, the threshold chosen on validation data for a target coverage."""
 
@@ -82,6 +94,7 @@ class Setup:
     arch: str
     settings: tuple[str, ...] = ()
     at: str = ""  # of a sweep: the setting that sets this one apart
+    quick: tuple[str, ...] = ()  # settings of --quick that only this method has, beside the table's
 
     def config(self, seed: int, more: tuple[str, ...] = ()) -> Config:
         own = [*self.settings, self.at] if self.at else self.settings

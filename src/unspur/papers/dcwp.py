@@ -1,0 +1,227 @@
+"""DCWP's Tables 1 to 3 and what Figure 1a compares, with the settings of its appendix E.2 and the authors' scripts."""
+
+from __future__ import annotations
+
+from unspur.methods.dcwp import UP
+from unspur.papers.table import Cell, Fact, Measure, Score, Setup, Table
+
+METHODS = ("ERM", "EnD", "Rebias", "MRM", "LfF", "DisEnt", "DCWP")
+
+# Data set and per cent of conflicting samples; unbiased accuracy by METHODS, for BFFHQ that on conflicting samples.
+TABLE_1 = """
+CMNIST|0.5|62.36 84.32 69.12 60.98 83.73 86.74 93.41
+CMNIST|1.0|81.73 94.98 84.65 80.42 88.44 93.15 95.98
+CMNIST|2.0|89.33 97.01 91.96 89.31 92.67 95.15 97.16
+CMNIST|5.0|95.22 98.00 96.74 95.23 94.90 96.76 98.02
+CIFAR10-C|0.5|22.02 23.93 21.73 23.92 27.02 27.86 35.90
+CIFAR10-C|1.0|28.00 27.61 28.09 27.77 31.44 34.62 41.56
+CIFAR10-C|2.0|34.63 36.62 35.57 33.53 38.49 41.95 49.01
+CIFAR10-C|5.0|45.66 43.67 48.22 47.00 46.16 49.15 56.17
+BFFHQ|0.5|52.25 59.80 54.90 54.75 56.50 55.50 60.35
+"""
+
+# E.1: how many training samples conflict; for CIFAR10-C also how many are left for validation.
+COUNTS = {
+    "CMNIST": {0.5: (249,), 1.0: (491,), 2.0: (986,), 5.0: (2449,)},
+    "CIFAR10-C": {0.5: (228, 4940), 1.0: (442, 5031), 2.0: (887, 4968), 5.0: (2242, 4938)},
+}
+SETS = {"CMNIST": "colored_mnist", "CIFAR10-C": "corrupted_cifar10", "BFFHQ": "bffhq"}
+ARCHS = {"CMNIST": "cnn3", "CIFAR10-C": "resnet18", "BFFHQ": "resnet18"}
+SCORES = {"CMNIST": Score("unbiased"), "CIFAR10-C": Score("unbiased"), "BFFHQ": Score("test", "conflicting_accuracy")}
+
+# E.2. 10,000 steps of 256 are 57 epochs of CIFAR10-C; of 64, as in the authors' script, 34 of BFFHQ's. Colored MNIST's
+# settings are the methods' defaults.
+CIFAR = (
+    "data.augment.pad=4", "data.augment.flip=true", "arch.weights=default",
+    "erm=adam", "erm.lr=0.001", "erm.epochs=57", "erm.batch_size=256", "masks.l1=1e-9",
+)  # fmt: skip
+FACES = (
+    "data.augment.flip=true", "arch.weights=default",
+    "erm=adam", "erm.lr=0.001", "erm.epochs=34", "erm.batch_size=64", "masks.l1=1e-9", "masks.batch_size=64",
+)  # fmt: skip
+SETTINGS = {"CMNIST": (), "CIFAR10-C": CIFAR, "BFFHQ": FACES}
+TUNING = {"CMNIST": (), "CIFAR10-C": ("tuning.lr=5e-4",), "BFFHQ": ("tuning.lr=5e-4", "tuning.batch_size=64")}
+GCE_FACES = ("mining.training.lr=0.001", "mining.training.epochs=34", "mining.training.batch_size=64")
+MINING = {"CMNIST": (), "CIFAR10-C": ("mining=ensemble",), "BFFHQ": GCE_FACES}
+# DCWP_ERM: about 1,000 steps, between the 500 and 1,500 that the authors' scripts try.
+STOPPED = {
+    "CIFAR10-C": ("mining=erm", "mining.training.lr=0.001", "mining.training.epochs=6"),
+    "BFFHQ": ("mining=erm", "mining.training.lr=0.001", "mining.training.epochs=3", "mining.training.batch_size=64"),
+}
+QUICK = ("erm.epochs=1", "masks.steps=2")
+QUICK_TUNED = ("mining.training.epochs=1", "tuning.steps=2")
+
+
+def planted(data: str, percent: float) -> tuple[str, ...]:
+    """The settings of the exact numbers of E.1; BFFHQ is as it is."""
+    if data not in COUNTS:
+        return ()
+    count, *val = COUNTS[data][percent]
+    return f"data.conflict_count={count}", *(f"data.val={held}" for held in val)
+
+
+def mrm(data: str, percent: float, *more: str) -> Setup:
+    """MRM with the sparsity of E.2."""
+    return Setup("mrm", SETS[data], ARCHS[data], (*SETTINGS[data], *planted(data, percent), *more))
+
+
+def dcwp(data: str, percent: float, mining: tuple[str, ...], *more: str) -> Setup:
+    """DCWP with the settings of E.2."""
+    own = (*SETTINGS[data], *TUNING[data], *planted(data, percent), f"tuning.up={UP[percent]:g}", *mining, *more)
+    return Setup("dcwp", SETS[data], ARCHS[data], own, quick=QUICK_TUNED)
+
+
+def before(score: Score) -> Score:
+    """The same score of plain training: the stage of DCWP that is ERM with its settings and seed."""
+    return Score(score.test, score.field, "erm")
+
+
+def table_1(only: str | None = None) -> tuple[Cell, ...]:
+    """Table 1's cells, or those of one data set."""
+    cells = []
+    for line in TABLE_1.strip().splitlines():
+        data, ratio, numbers = line.split("|")
+        if only not in (None, data):
+            continue
+        ours, score = dcwp(data, float(ratio), MINING[data]), SCORES[data]
+        made: dict[str, tuple[Setup, Measure]] = {
+            "ERM": (ours, before(score)), "MRM": (mrm(data, float(ratio)), score), "DCWP": (ours, score),
+        }  # fmt: skip
+        for method, value in zip(METHODS, map(float, numbers.split()), strict=True):
+            cells.append(Cell(f"{data}, {ratio} %", method, value, None, *made.get(method, (None, None))))
+    return tuple(cells)
+
+
+# Section 5.3: SGD. E.2's steps would be 10,000; Figure 1a, of the same subsection, pretrains for 2,000, which is 9 epochs.
+SGD = ("erm=sgd", "erm.epochs=9", "erm.batch_size=256")
+SGD_MINING = ("mining.training=sgd", "mining.training.epochs=9", "mining.training.batch_size=256")
+SGD_CE = ("mining=erm", *SGD_MINING)
+NO_OVERSAMPLING, NO_PRUNING = "tuning.up=1", "prune=false"
+NO_THETA_ALIGNMENT, NO_ALIGNMENT = "masks.align=0", "tuning.align=0"
+
+
+def ablated(mining: tuple[str, ...], *without: str) -> Setup:
+    """DCWP on Colored MNIST at 1 % with SGD, and without some of it."""
+    return dcwp("CMNIST", 1.0, (*SGD, *mining), "tuning.optimiser=sgd", *without)
+
+
+# Index: (a) oversampling, (b) pruning, (c) alignment of theta, (d) alignment of W, (e) GCE; accuracy; how it is made.
+TABLE_2: dict[int, tuple[str, float, Setup]] = {
+    1: ("-", 43.10, ablated(SGD_CE, NO_PRUNING, NO_OVERSAMPLING, NO_ALIGNMENT)),
+    2: ("a", 69.78, ablated(SGD_CE, NO_PRUNING, NO_ALIGNMENT)),
+    3: ("ae", 73.20, ablated(SGD_MINING, NO_PRUNING, NO_ALIGNMENT)),
+    4: ("ab", 74.80, ablated(SGD_CE, NO_THETA_ALIGNMENT, NO_ALIGNMENT)),
+    5: ("abd", 75.15, ablated(SGD_CE, NO_THETA_ALIGNMENT)),
+    6: ("abcd", 76.49, ablated(SGD_CE)),
+    7: ("ade", 79.28, ablated(SGD_MINING, NO_PRUNING)),
+    8: ("abe", 84.79, ablated(SGD_MINING, NO_THETA_ALIGNMENT, NO_ALIGNMENT)),
+    9: ("abcde", 87.96, ablated(SGD_MINING)),
+}
+
+
+def table_2() -> tuple[Cell, ...]:
+    return tuple(
+        Cell(f"{index} ({switches})", "Accuracy", value, None, made, SCORES["CMNIST"])
+        for index, (switches, value, made) in TABLE_2.items()
+    )
+
+
+def figure_1a() -> tuple[Cell, ...]:
+    """What Figure 1a compares; the paper prints numbers of two, as rows 7 and 9 of Table 2."""
+    score = SCORES["CMNIST"]
+    reset = mrm("CMNIST", 1.0, "debias=true", *SGD, *SGD_MINING)
+    rows: dict[str, tuple[float | None, Setup, Measure]] = {
+        "ERM": (None, TABLE_2[9][2], before(score)),
+        "MRM_debias": (None, Setup(reset.method, reset.data, reset.arch, reset.settings, quick=QUICK_TUNED[:1]), score),
+        "DCWP_fine": (TABLE_2[7][1], TABLE_2[7][2], score),
+        "DCWP": (TABLE_2[9][1], TABLE_2[9][2], score),
+    }
+    return tuple(Cell(row, "Accuracy", value, None, made, measure) for row, (value, made, measure) in rows.items())
+
+
+# Data set (CIFAR10-C at 1 %) and model; accuracy on aligned, on conflicting and on all samples, precision, recall.
+TABLE_3 = """
+CIFAR10-C|DisEnt|80.04 26.51 34.62
+CIFAR10-C|DCWP_ERM|94.33 29.75 36.21 19.71 79.53
+CIFAR10-C|DCWP|91.68 35.99 41.56 85.97 74.89
+BFFHQ|DisEnt|89.80 55.55 72.68
+BFFHQ|LfF|96.05 56.50 76.30
+BFFHQ|DCWP_ERM|99.45 56.90 78.20 20.18 28.39
+BFFHQ|DCWP|98.85 60.35 79.60 30.61 31.25
+"""
+
+
+def table_3() -> tuple[Cell, ...]:
+    cells = []
+    for line in TABLE_3.strip().splitlines():
+        data, model, numbers = line.split("|")
+        test, percent = SCORES[data].test, 1.0 if data == "CIFAR10-C" else 0.5
+        mining = {"DCWP_ERM": STOPPED[data], "DCWP": MINING[data]}.get(model)
+        made = None if mining is None else dcwp(data, percent, mining)
+        columns: dict[str, Measure] = {
+            "bias-align": Score(test, "aligned_accuracy"), "bias-conflict": Score(test, "conflicting_accuracy"),
+            "unbiased": Score(test), "precision": Fact("mining", "precision"), "recall": Fact("mining", "recall"),
+        }  # fmt: skip
+        for (column, measure), value in zip(columns.items(), map(float, numbers.split()), strict=False):
+            cells.append(Cell(f"{data}, {model}", column, value, None, made, measure if made else None))
+    return tuple(cells)
+
+
+# A schedule that a processor can do in hours, from scratch, on the images that are at hand.
+SHORT = ("data.cifar=jpeg", "arch.weights=none", "erm.epochs=10", "masks.steps=500")
+SHORT_TUNED = ("mining.training.epochs=10", "tuning.steps=300")
+
+
+def short() -> tuple[Cell, ...]:
+    """CIFAR10-C's row at 1 % with the short schedule; the published values are of the long one."""
+    ours, plain = dcwp("CIFAR10-C", 1.0, MINING["CIFAR10-C"], *SHORT, *SHORT_TUNED), mrm("CIFAR10-C", 1.0, *SHORT)
+    score = SCORES["CIFAR10-C"]
+    made: dict[str, tuple[Setup, Measure]] = {
+        "ERM": (ours, before(score)),
+        "MRM": (plain, score),
+        "DCWP": (ours, score),
+    }
+    return tuple(
+        Cell(cell.row, cell.column, cell.published, None, *made[cell.column])
+        for cell in table_1("CIFAR10-C")
+        if cell.row == "CIFAR10-C, 1.0 %" and cell.column in made
+    )
+
+
+DIFFERS = (
+    "lambda_up of the fine-tuning is 80, 50, 30, 10 for 0.5, 1, 2, 5 %, as in the authors' scripts; the text prints the "
+    "other order. T3 is 1,000 and the batches are of 256 (BFFHQ: 64), as there. ERM is the first stage of DCWP. The "
+    "result is chosen on mined validation samples, not on test data. Of Colored MNIST the paper gives no colours: ten "
+    "means with a small Gaussian jitter."
+)
+DIFFERS_2 = (
+    "Mining, pretraining and fine-tuning with SGD (momentum 0.9), the masks with Adam; 2,000 steps of mining and of "
+    "pretraining, as in Figure 1a. Without (e) the mining model is trained as long with cross-entropy."
+)
+DIFFERS_3 = "DCWP_ERM's biased model stops after about 1,000 steps; the paper does not say when. " + DIFFERS
+DIFFERS_SHORT = (
+    "CIFAR-10 (JPEG), ResNet-18 without ImageNet weights; 10 epochs of mining and of pretraining, 500 steps for the "
+    "masks, 300 of fine-tuning. The published values are those of the full schedule. " + DIFFERS
+)
+CAPTION = "Unbiased accuracy; on BFFHQ that on bias-conflicting samples"
+
+
+def tables() -> tuple[Table, ...]:
+    """Table 1 whole and by data set, Tables 2 and 3, and what Figure 1a compares."""
+    made = [Table("dcwp", "table1", CAPTION, table_1(), QUICK, DIFFERS)]
+    for data, name in SETS.items():
+        made.append(Table("dcwp", f"table1-{name}", f"{CAPTION}: {data}", table_1(data), QUICK, DIFFERS))
+    caption = "Unbiased accuracy on CIFAR10-C at 1 %, short schedule"
+    made.append(Table("dcwp", "table1-short", caption, short(), QUICK, DIFFERS_SHORT))
+    caption = (
+        "Ablation on Colored MNIST at 1 %: (a) oversampling, (b) pruning, (c, d) alignment of masks, weights, (e) GCE"
+    )
+    made.append(Table("dcwp", "table2", caption, table_2(), QUICK, DIFFERS_2))
+    made.append(Table("dcwp", "table3", "How much depends on the mining", table_3(), QUICK, DIFFERS_3))
+    caption = "Reset or not, pruning or not: Colored MNIST at 1 %"
+    reset = " MRM_debias trains its second time for as long as its first."
+    made.append(Table("dcwp", "figure1a", caption, figure_1a(), QUICK, DIFFERS_2 + reset))
+    return tuple(made)
+
+
+TABLES = tables()

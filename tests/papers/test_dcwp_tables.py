@@ -1,0 +1,186 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from report.examples import tiny
+from unspur.data.catalog import dataset_named
+from unspur.errors import DataMissing
+from unspur.papers import reproduce as module
+from unspur.papers.dcwp import TABLES
+from unspur.papers.reproduce import reproduce, table_named
+from unspur.papers.table import Fact, Score
+from unspur.train.mining import GCE, EarlyStopped, EpochEnsemble
+
+
+def cells(name):
+    return {(cell.row, cell.column): cell for cell in table_named(f"dcwp/{name}").cells}
+
+
+def config(cell, seed=0):
+    return cell.setup.config(seed)
+
+
+def test_the_published_values_are_the_papers():
+    one, two, three = (
+        {place: cell.published for place, cell in cells(name).items()} for name in ("table1", "table2", "table3")
+    )
+    # Table 1 has 9 rows of 7 methods; the rows and columns of some, as printed
+    assert len(one) == 63
+    heads = ("ERM", "EnD", "Rebias", "MRM", "LfF", "DisEnt", "DCWP")
+    assert [one["CMNIST, 1.0 %", head] for head in heads] == [81.73, 94.98, 84.65, 80.42, 88.44, 93.15, 95.98]
+    assert [one["BFFHQ, 0.5 %", head] for head in heads] == [52.25, 59.80, 54.90, 54.75, 56.50, 55.50, 60.35]
+    ratios = ("0.5", "1.0", "2.0", "5.0")
+    assert [one[f"CMNIST, {ratio} %", "DCWP"] for ratio in ratios] == [93.41, 95.98, 97.16, 98.02]
+    assert [one[f"CIFAR10-C, {ratio} %", "ERM"] for ratio in ratios] == [22.02, 28.00, 34.63, 45.66]
+    assert [one[f"CIFAR10-C, {ratio} %", "MRM"] for ratio in ratios] == [23.92, 27.77, 33.53, 47.00]
+    assert [one[f"CIFAR10-C, {ratio} %", "DCWP"] for ratio in ratios] == [35.90, 41.56, 49.01, 56.17]
+    assert list(two.values()) == [43.10, 69.78, 73.20, 74.80, 75.15, 76.49, 79.28, 84.79, 87.96]
+    # Table 3: no mining metrics for the three rows of other methods, so 7 * 5 - 3 * 2
+    assert len(three) == 29
+    heads = ("bias-align", "bias-conflict", "unbiased", "precision", "recall")
+    assert [three["CIFAR10-C, DCWP_ERM", head] for head in heads] == [94.33, 29.75, 36.21, 19.71, 79.53]
+    assert [three["BFFHQ, DCWP", head] for head in heads] == [98.85, 60.35, 79.60, 30.61, 31.25]
+    assert [three["BFFHQ, LfF", head] for head in heads[:3]] == [96.05, 56.50, 76.30]
+
+
+def test_ours_are_erm_mrm_and_dcwp_and_all_others_are_quoted():
+    for name in ("table1", "table3"):
+        ours = {
+            place[1] if name == "table1" else place[0].split(", ")[1] for place, c in cells(name).items() if c.setup
+        }
+        assert ours == ({"ERM", "MRM", "DCWP"} if name == "table1" else {"DCWP", "DCWP_ERM"})
+
+
+def test_erm_is_the_first_stage_of_dcwp_so_that_both_are_one_run():
+    for row in {row for row, _ in cells("table1")}:
+        erm, ours = cells("table1")[row, "ERM"], cells("table1")[row, "DCWP"]
+        assert erm.setup == ours.setup and erm.measure.stage == "erm" and ours.measure.stage is None
+        assert config(cells("table1")[row, "MRM"]).method.erm == config(ours).method.erm
+
+
+@pytest.mark.parametrize(
+    ("ratio", "mnist", "cifar", "up"),
+    [  # E.1's numbers of aligned and conflicting samples; lambda_up in the order of the authors' scripts
+        ("0.5", (54_751, 249), (44_832, 228), 80),
+        ("1.0", (54_509, 491), (44_527, 442), 50),
+        ("2.0", (54_014, 986), (44_145, 887), 30),
+        ("5.0", (52_551, 2_449), (42_820, 2_242), 10),
+    ],
+)
+def test_each_ratio_has_the_appendixs_counts_and_its_lambda_up(ratio, mnist, cifar, up):
+    digits, objects = (config(cells("table1")[f"{data}, {ratio} %", "DCWP"]) for data in ("CMNIST", "CIFAR10-C"))
+    assert (digits.data.conflict_count, digits.data.val) == (
+        mnist[1],
+        None,
+    )  # by default 55,000 of MNIST are trained on
+    assert sum(mnist) == 55_000
+    assert (objects.data.conflict_count, 50_000 - objects.data.val) == (cifar[1], sum(cifar))
+    assert digits.method.tuning.up == objects.method.tuning.up == up
+    assert digits.method.masks.up == objects.method.masks.up == 80
+
+
+def test_the_schedules_are_the_appendixs():
+    digits, objects, faces = (
+        config(cells("table1")[row, "DCWP"]) for row in ("CMNIST, 1.0 %", "CIFAR10-C, 1.0 %", "BFFHQ, 0.5 %")
+    )
+
+    def steps(recipe, images):
+        return recipe.epochs * math.ceil(images / recipe.batch_size)
+
+    for made, images in ((digits, 55_000), (objects, 44_969), (faces, 19_200)):
+        assert steps(made.method.erm, images) == pytest.approx(10_000, rel=0.02)  # whole epochs
+        assert (made.method.masks.steps, made.method.masks.lr, made.method.masks.align) == (2000, 0.01, 0.05)
+        assert (made.method.tuning.steps, made.method.tuning.align) == (1000, 0.05)
+    assert [made.method.erm.lr for made in (digits, objects, faces)] == [0.01, 0.001, 0.001]
+    assert [made.method.erm.name for made in (digits, objects, faces)] == ["adam"] * 3
+    assert [made.method.tuning.lr for made in (digits, objects, faces)] == [0.001, 0.0005, 0.0005]
+    assert [made.method.masks.l1 for made in (digits, objects, faces)] == [1e-8, 1e-9, 1e-9]
+    assert [made.arch.name for made in (digits, objects, faces)] == ["cnn3", "resnet18", "resnet18"]
+    assert [getattr(made.arch, "weights", None) for made in (objects, faces)] == ["default"] * 2
+    # mining: GCE with q = 0.7 for 2,000 and 10,000 steps, and the ensemble
+    assert isinstance(digits.method.mining, GCE) and isinstance(faces.method.mining, GCE)
+    assert steps(digits.method.mining.training, 55_000) == pytest.approx(2000, rel=0.04)
+    assert steps(faces.method.mining.training, 19_200) == pytest.approx(10_000, rel=0.02)
+    assert isinstance(objects.method.mining, EpochEnsemble)
+    assert (objects.method.mining.score, objects.method.mining.confidence) == (0.8, 0.05)
+    # augmentation: none, crops of 4 padded pixels and flips, flips
+    moves = [(made.data.augment.pad, made.data.augment.flip) for made in (objects, faces)]
+    assert moves == [(4, True), (0, True)] and not hasattr(digits.data, "augment")
+    for row in ("CIFAR10-C, 1.0 %", "BFFHQ, 0.5 %"):
+        assert config(cells("table1")[row, "MRM"]).method.masks.l1 == 1e-9
+
+
+def test_the_rows_of_table_2_switch_what_they_say():
+    for (row, _), cell in cells("table2").items():
+        made, switches = config(cell).method, row.split(" ")[1].strip("()-")
+        found = "".join(
+            letter
+            for letter, on in {
+                "a": made.tuning.up > 1,
+                "b": made.prune,
+                "c": made.prune and made.masks.align > 0,
+                "d": made.tuning.align > 0,
+                "e": isinstance(made.mining, GCE),
+            }.items()
+            if on
+        )
+        assert found == switches, row
+        assert [made.erm.name, made.mining.training.name, made.tuning.optimiser] == ["sgd"] * 3
+        # 9 epochs of 215 batches are 1,935 of Figure 1a's 2,000 steps; without (e) the mining is as long
+        assert (made.erm.epochs, made.mining.training.epochs) == (9, 9)
+        assert config(cell).data.conflict_count == 491
+
+
+def test_table_3_differs_from_table_1_by_the_mining_alone():
+    for data, row in (("CIFAR10-C", "CIFAR10-C, 1.0 %"), ("BFFHQ", "BFFHQ, 0.5 %")):
+        ours, stopped = (cells("table3")[f"{data}, {model}", "recall"] for model in ("DCWP", "DCWP_ERM"))
+        assert ours.setup == cells("table1")[row, "DCWP"].setup and ours.measure == Fact("mining", "recall")
+        assert isinstance(config(stopped).method.mining, EarlyStopped)
+        same = [(config(c).method.erm, config(c).method.masks, config(c).method.tuning) for c in (ours, stopped)]
+        assert same[0] == same[1]
+    assert cells("table3")["BFFHQ, DCWP", "bias-conflict"].measure == Score("test", "conflicting_accuracy")
+
+
+def test_table_1_can_be_run_by_data_set():
+    parts = [table_named(f"dcwp/table1-{name}") for name in ("colored_mnist", "corrupted_cifar10", "bffhq")]
+    assert tuple(cell for part in parts for cell in part.cells) == table_named("dcwp/table1").cells
+    assert {table.key for table in TABLES} <= set(module.TABLES)
+
+
+def test_the_short_schedule_needs_no_published_weights():
+    for cell in table_named("dcwp/table1-short").cells:
+        made = config(cell)
+        assert (made.arch.weights, made.data.cifar, made.data.conflict_count) == ("none", "jpeg", 442)
+        assert (made.method.erm.epochs, made.method.masks.steps) == (10, 500)
+
+
+def test_the_whole_family_runs_quickly_on_few_images(tmp_path, monkeypatch):
+    data = tiny()
+    data = replace(data, name="colored_mnist", tests={"unbiased": data.tests["original"]})
+    monkeypatch.setattr(dataset_named("colored_mnist"), "load", lambda self, files: data)
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+    outcome = reproduce(table_named("dcwp/figure1a"), [0], quick=True, **out)
+    assert outcome["skipped"] == {}
+    assert [(cell["row"], cell["published"]) for cell in outcome["cells"]] == [
+        ("ERM", None),
+        ("MRM_debias", None),
+        ("DCWP_fine", 79.28),
+        ("DCWP", 87.96),
+    ]
+    assert all(0 < cell["ours"] < 100 for cell in outcome["cells"])
+
+
+def test_a_fact_is_read_in_per_cent_and_what_is_unknown_stays_so():
+    result = {"facts": {"mining": {"precision": 0.25, "recall": None}}}
+    assert Fact("mining", "precision").of(None, result, None) == 25.0
+    assert Fact("mining", "recall").of(None, result, None) is None
+
+
+def test_published_weights_that_cannot_be_had_are_skipped_and_named(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise DataMissing("The published weights of resnet18 cannot be downloaded.")
+
+    monkeypatch.setattr(module, "run", refuse)
+    outcome = reproduce(table_named("dcwp/table1-bffhq"), [0, 1], results=tmp_path, runs=tmp_path)
+    assert set(outcome["skipped"]) == {"dcwp on bffhq, resnet18", "mrm on bffhq, resnet18"}
