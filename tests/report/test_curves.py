@@ -67,6 +67,21 @@ def test_epochs_are_whole_numbers():
     assert [tick.label for tick in only_chart(loss=[3.0, 2.0, 1.0]).x_ticks] == ["1", "2", "3"]
 
 
+def test_a_stage_counted_in_steps_is_drawn_over_its_steps():
+    lines = [{"stage": "masks", "step": step, "loss": loss} for step, loss in ((100, 0.8), (200, 0.4), (400, 0.2))]
+    (stage,) = stage_charts(lines)
+    (chart,) = stage.charts  # the step itself is no quantity
+    assert chart.along == "step" and [tick.label for tick in chart.x_ticks] == ["100", "200", "300", "400"]
+    # 200 lies a third of the way from 100 to 400, not half way
+    assert chart.points[1].x == pytest.approx(FRAME.left + (FRAME.right - FRAME.left) / 3)
+    assert chart.points[1].title == "step 200: loss 0.4"
+
+
+def test_the_share_of_weights_kept_is_in_per_cent():
+    chart = only_chart(kept=[1.0, 0.5])
+    assert chart.points[1].title == "epoch 2: share of weights kept 50 %" and chart.y_ticks[-1].label == "100 %"
+
+
 @pytest.mark.parametrize("low, high", [(0, 0), (0, 1e-5), (-3, 2), (1, 200), (0.5, 0.5), (0, 2.3), (0.999, 1)])
 def test_ticks_enclose_their_range_and_are_few(low, high):
     values = ticks(low, high)

@@ -21,7 +21,7 @@ BFFHQ|0.5|52.25 59.80 54.90 54.75 56.50 55.50 60.35
 """
 
 # E.1: how many training samples conflict; for CIFAR10-C also how many are left for validation.
-COUNTS = {
+COUNTS: dict[str, dict[float, tuple[int, ...]]] = {
     "CMNIST": {0.5: (249,), 1.0: (491,), 2.0: (986,), 5.0: (2449,)},
     "CIFAR10-C": {0.5: (228, 4940), 1.0: (442, 5031), 2.0: (887, 4968), 5.0: (2242, 4938)},
 }
@@ -39,7 +39,7 @@ FACES = (
     "data.augment.flip=true", "arch.weights=default",
     "erm=adam", "erm.lr=0.001", "erm.epochs=34", "erm.batch_size=64", "masks.l1=1e-9", "masks.batch_size=64",
 )  # fmt: skip
-SETTINGS = {"CMNIST": (), "CIFAR10-C": CIFAR, "BFFHQ": FACES}
+SETTINGS: dict[str, tuple[str, ...]] = {"CMNIST": (), "CIFAR10-C": CIFAR, "BFFHQ": FACES}
 TUNING = {"CMNIST": (), "CIFAR10-C": ("tuning.lr=5e-4",), "BFFHQ": ("tuning.lr=5e-4", "tuning.batch_size=64")}
 GCE_FACES = ("mining.training.lr=0.001", "mining.training.epochs=34", "mining.training.batch_size=64")
 MINING = {"CMNIST": (), "CIFAR10-C": ("mining=ensemble",), "BFFHQ": GCE_FACES}
@@ -92,7 +92,7 @@ def table_1(only: str | None = None) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-# Section 5.3: SGD. E.2's steps would be 10,000; Figure 1a, of the same subsection, pretrains for 2,000, which is 9 epochs.
+# Section 5.3: SGD. Its Figure 1a pretrains for 2,000 steps, which are 9 epochs, and not for E.2's 10,000.
 SGD = ("erm=sgd", "erm.epochs=9", "erm.batch_size=256")
 SGD_MINING = ("mining.training=sgd", "mining.training.epochs=9", "mining.training.batch_size=256")
 SGD_CE = ("mining=erm", *SGD_MINING)
@@ -189,10 +189,10 @@ def short() -> tuple[Cell, ...]:
 
 
 DIFFERS = (
-    "lambda_up of the fine-tuning is 80, 50, 30, 10 for 0.5, 1, 2, 5 %, as in the authors' scripts; the text prints the "
-    "other order. T3 is 1,000 and the batches are of 256 (BFFHQ: 64), as there. ERM is the first stage of DCWP. The "
-    "result is chosen on mined validation samples, not on test data. Of Colored MNIST the paper gives no colours: ten "
-    "means with a small Gaussian jitter."
+    "lambda_up of the fine-tuning is 80, 50, 30, 10 for 0.5, 1, 2, 5 %, as in the authors' scripts; the text prints "
+    "the other order. T3 is 1,000 and the batches are of 256 (BFFHQ: 64), as there. ERM is the first stage of DCWP. "
+    "The result is chosen on mined validation samples, not on test data. The paper does not give Colored MNIST's "
+    "colours: ten means with a small Gaussian jitter."
 )
 DIFFERS_2 = (
     "Mining, pretraining and fine-tuning with SGD (momentum 0.9), the masks with Adam; 2,000 steps of mining and of "

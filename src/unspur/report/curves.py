@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-FIRST = ("loss", "accuracy", "lr")  # the order in which charts appear; what else a stage logs comes behind
-NAMES = {"lr": "learning rate"}
+FIRST = ("loss", "accuracy", "lr", "kept", "val_accuracy", "val_mined_accuracy", "val_other_accuracy")  # then the rest
+NAMES = {
+    "lr": "learning rate",
+    "kept": "share of weights kept",
+    "val_accuracy": "validation accuracy",
+    "val_mined_accuracy": "validation accuracy, mined",
+    "val_other_accuracy": "validation accuracy, others",
+}
+COUNTED = ("epoch", "step")  # what a horizontal axis may count: the first that a stage's lines have
 
 
 class Frame(NamedTuple):
@@ -40,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Chart:
-    """One quantity over the epochs of one stage, in the chart's own coordinates."""
+    """One quantity over the epochs or steps of one stage, in the chart's own coordinates."""
 
     title: str
     points: tuple[Point, ...]
@@ -69,13 +76,14 @@ def stage_charts(lines: Sequence[Mapping[str, Any]]) -> tuple[StageCharts, ...]:
 
 
 def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
-    keys = dict.fromkeys(key for line in lines for key in line if key not in ("stage", "epoch"))
+    along = next((name for name in COUNTED if any(name in line for line in lines)), COUNTED[0])
+    keys = dict.fromkeys(key for line in lines for key in line if key not in ("stage", along))
     ordered = [key for key in FIRST if key in keys] + [key for key in keys if key not in FIRST]
     charts = []
     for key in ordered:
-        values = [(float(line.get("epoch", number)), line.get(key)) for number, line in enumerate(lines, 1)]
+        values = [(float(line.get(along, number)), line.get(key)) for number, line in enumerate(lines, 1)]
         if points := [(x, float(y)) for x, y in values if isinstance(y, int | float) and math.isfinite(y)]:
-            charts.append(_chart(key, points))
+            charts.append(_chart(key, points, along))
     return tuple(charts)
 
 
@@ -84,11 +92,26 @@ def share_chart(title: str, points: Sequence[tuple[float, float]]) -> Chart:
     return _chart(title, points, "share")
 
 
-def _chart(key: str, points: Sequence[tuple[float, float]], along: str = "epoch") -> Chart:
-    name, share = NAMES.get(key, key.replace("_", " ")), "accuracy" in key
+def stage_chart(title: str, points: Sequence[tuple[str, float]]) -> Chart:
+    """A chart of a share after each of some named stages."""
+    numbered = _chart(title, [(float(place), value) for place, (_, value) in enumerate(points)], "stage")
+    names = [name for name, _ in points]
+    return replace(
+        numbered,
+        points=tuple(
+            replace(point, title=f"{name}: {100 * value:.4g} %")
+            for point, (name, value) in zip(numbered.points, points, strict=True)
+        ),
+        x_ticks=tuple(Tick(point.x, name) for point, name in zip(numbered.points, names, strict=True)),
+        summary=f"{title}: " + ", ".join(f"{100 * value:.4g} % after {name}" for name, value in points),
+    )
+
+
+def _chart(key: str, points: Sequence[tuple[float, float]], along: str) -> Chart:
+    name, share = NAMES.get(key, key.replace("_", " ")), "accuracy" in key or key == "kept"
     y_values = ticks(*_span([y for _, y in points], share))
     x_values = [x for x in ticks(points[0][0], points[-1][0]) if points[0][0] <= x <= points[-1][0]]
-    if along == "epoch":
+    if along in COUNTED:
         x_values = [x for x in x_values if x == int(x)]
 
     def write(value: float) -> str:

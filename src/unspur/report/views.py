@@ -21,9 +21,11 @@ from unspur.files import read_tensors
 from unspur.report.analysed import Analysed, analysed
 from unspur.report.change import Change, change
 from unspur.report.curves import StageCharts, stage_charts
+from unspur.report.embedding import Embedding, embedding
 from unspur.report.gallery import Gallery, SampleRow, Tile, explainer, gallery, samples
 from unspur.report.headline import telling_test
 from unspur.report.pictures import drawable
+from unspur.report.repair import BEFORE, Repair, repair
 from unspur.report.rows import Scored, Setting, labels, plain, scored, settings
 from unspur.runs import Run
 
@@ -84,6 +86,8 @@ class RunView:
     galleries: tuple[Gallery, ...]
     analysis: Analysed | None  # what `unspur analyze` found
     change: Change | None  # what the method changed of its own ERM stage
+    repair: Repair  # what it did between that stage and its result
+    embedding: Embedding | None  # the features after every stage
     facts: tuple[tuple[str, str], ...]
     machine: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
@@ -190,9 +194,12 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
     with _shaped(run.folder / "result.json"):
         tests = _tests(result["tests"], data) if result["status"] == "done" else ()
         stages = tuple(StageRow(name, _tests(stage["tests"], data)) for name, stage in result.get("stages", {}).items())
-        facts = tuple((key, plain(value)) for key, value in result.get("facts", {}).items())
+        told = result.get("facts", {})
+        fixed = repair(told, [(stage.name, stage.tests) for stage in stages], tests, data)
+        facts = tuple((key, plain(value)) for key, value in told.items() if key not in fixed.drawn)
+    repaired = bool(tests) and BEFORE in run.stages()
     explained, galleries = _galleries(run, data, tests) if data_view.drawn and tests else ("", ())
-    changed = _change(run, data, tests) if data_view.drawn and tests and "erm" in run.stages() else None
+    changed = _change(run, data, tests) if data_view.drawn and repaired else None
     return RunView(
         label=label,
         about=_first_line(run.config.method),
@@ -211,6 +218,8 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         galleries=galleries,
         analysis=analysed(run.folder, data) if tests else None,
         change=changed,
+        repair=fixed,
+        embedding=_embedding(run, data, tests, [stage.name for stage in stages]) if repaired else None,
         facts=facts,
         machine=_machine(run, result),
         settings=settings(run.config),
@@ -231,7 +240,12 @@ def _change(run: Run, data: Dataset, tests: Sequence[Scored]) -> Change:
     shown = telling_test(tests) or tests[0]
     path = run.folder / "artifacts" / "mask_bits.safetensors"
     bits = read_tensors(path)[0]["mask_bits"] if path.exists() else None
-    return change(run.load_model(data, "erm"), run.load_model(data), data, shown.name, bits)
+    return change(run.load_model(data, BEFORE), run.load_model(data), data, shown.name, bits)
+
+
+def _embedding(run: Run, data: Dataset, tests: Sequence[Scored], stages: Sequence[str]) -> Embedding:
+    models = [*((stage, run.load_model(data, stage)) for stage in stages), ("result", run.load_model(data))]
+    return embedding(models, data, (telling_test(tests) or tests[0]).name)
 
 
 def _machine(run: Run, result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
