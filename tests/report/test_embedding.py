@@ -1,5 +1,6 @@
 import builtins
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -37,7 +38,7 @@ def dots(path):
 
 @pytest.fixture(scope="module")
 def drawn():
-    return embedding([("erm", Reads(1)), ("result", Reads(0))], dataset(), "test")
+    return embedding([("erm", Reads(1)), ("result", Reads(0))], dataset())
 
 
 def test_every_stage_is_painted_by_the_class_and_by_each_attribute(drawn):
@@ -46,7 +47,7 @@ def test_every_stage_is_painted_by_the_class_and_by_each_attribute(drawn):
         ("side", ["erm", "result"]),
     ]
     assert drawn.rows[0].names == ((0, "class 0"), (1, "class 1"), (2, "class 2"))
-    assert (drawn.test, drawn.samples, drawn.reason) == ("test", 60, "")
+    assert (drawn.tests, drawn.samples, drawn.reason) == (("test",), 60, "")
 
 
 def test_every_sample_is_a_dot_inside_its_panel_and_has_the_same_place_in_both_paintings(drawn):
@@ -72,13 +73,26 @@ def test_neighbours_are_counted_without_the_sample_itself():
 
 
 def test_a_large_test_set_is_sampled_the_same_each_time():
-    pictures = [embedding([("erm", Reads(0))], dataset(SAMPLES + 200), "test") for _ in range(2)]
+    pictures = [embedding([("erm", Reads(0))], dataset(SAMPLES + 200)) for _ in range(2)]
     assert pictures[0].samples == SAMPLES and pictures[0] == pictures[1]
+
+
+def test_samples_are_from_the_test_set_with_most_groups_and_from_all_when_none_tells_class_and_attribute_apart():
+    whole = dataset().tests["test"]
+    some = {value: whole.subset((whole.attributes["side"] == value).nonzero().squeeze(1)) for value in (0, 1)}
+
+    def of(**tests):
+        return embedding([("erm", Reads(0))], replace(dataset(), tests=tests)).tests
+
+    assert of(left=some[0], all=whole) == ("all",)
+    # each class on one side only in both: the side is the test set's, and told apart only together
+    assert of(left=some[0], right=some[1]) == ("left", "right")
+    assert of(one=some[0].without_attributes(), two=some[1].without_attributes()) == ("one",)
 
 
 def test_too_many_classes_to_tell_apart_are_not_painted():
     data = dataset(60, classes=20)
-    assert [row.by for row in embedding([("erm", Reads(0))], data, "test").rows] == ["side"]
+    assert [row.by for row in embedding([("erm", Reads(0))], data).rows] == ["side"]
 
 
 def test_without_scikit_learn_a_sentence_says_how_to_get_it(monkeypatch):
@@ -90,7 +104,7 @@ def test_without_scikit_learn_a_sentence_says_how_to_get_it(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    found = embedding([("erm", Reads(0))], dataset(), "test")
+    found = embedding([("erm", Reads(0))], dataset())
     assert found.rows == () and "needs the package scikit-learn" in found.reason and "unspur[tsne]" in found.reason
 
 
@@ -100,10 +114,10 @@ def test_features_that_cannot_be_laid_out_are_a_sentence(model):
         model = Reads(0)
         model.forward = lambda x: model.head(torch.ones(len(x), 1))
     model.register_parameter("some", nn.Parameter(torch.zeros(1)))
-    found = embedding([("erm", model)], dataset(), "test")
+    found = embedding([("erm", model)], dataset())
     assert found.rows == () and found.reason.endswith(".")
 
 
 def test_images_have_features_too():
     head = nn.Sequential(nn.Conv2d(3, 2, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 2))
-    assert len(embedding([("erm", head)], tiny(), "original").rows) == 2
+    assert len(embedding([("erm", head)], tiny()).rows) == 2

@@ -43,6 +43,8 @@ def test_the_accuracy_is_drawn_from_plain_training_over_each_stage_to_the_result
     (chart,) = repair({}, [("erm", scores(0.25)), ("pruned", scores(0.5))], scores(1.0), tiny()).charts
     assert [tick.label for tick in chart.x_ticks] == ["erm", "pruned", "result"]
     assert [point.title for point in chart.points] == ["erm: 25 %", "pruned: 50 %", "result: 100 %"]
+    # three equal parts of the axis, from 46 to 308: the middle stage is at (46 + 308) / 2
+    assert [point.x for point in chart.points] == [tick.at for tick in chart.x_ticks] and chart.points[1].x == 177
     assert chart.points[0].y > chart.points[1].y > chart.points[2].y  # higher on the page is more
     assert chart.summary == "accuracy on test “biased”: 25 % after erm, 50 % after pruned, 100 % after result"
 
@@ -87,8 +89,8 @@ def test_the_page_of_a_pruned_run_shows_what_was_mined_kept_and_chosen_and_the_s
     ):
         assert part in text, part
     assert "mined_by_class" not in text and "kept_by_layer" not in text
-    # masks were trained for 4 steps and logged once, the tuning at steps 2 and 4
-    assert "step 4: share of weights kept" in text and "step 2: cross entropy" in text
+    # masks were logged at each of 4 steps, the tuning at steps 2 and 4
+    assert "step 3: share of weights kept" in text and "step 2: cross entropy" in text
     assert page.count('class="chart plane"') == 3 * 2  # three stages, painted by class and by square
 
 

@@ -37,6 +37,7 @@ from unspur.train.steps import (
 # lambda_up of the fine-tuning by the per cent of conflicting samples, in the order of the authors' scripts: a third of
 # what is drawn is then mined, whatever the per cent. The text prints the other order, with which it is 4 to 79 %.
 UP = {0.5: 80.0, 1.0: 50.0, 2.0: 30.0, 5.0: 10.0}
+LOOKS = 20  # how often mask training is scored on its way
 PAIRLESS = (
     "In {empty} of {steps} batches of stage '{stage}' there was no pair to align: the cross-entropy alone counted."
 )
@@ -219,8 +220,18 @@ def learn_masks(
     def review(step: int) -> dict[str, float]:
         return {"kept": kept_ratio(masks_of(gates)), **score(gated)}
 
-    draws = debias.draws(recipe.up)
-    train_steps(gated, train, recipe, draws, objective, stage=recipe.name, seed=seed, session=session, review=review)
+    train_steps(
+        gated,
+        train,
+        recipe,
+        debias.draws(recipe.up),
+        objective,
+        stage=recipe.name,
+        seed=seed,
+        session=session,
+        review=review,
+        every=max(1, recipe.steps // LOOKS),
+    )
     return {name: mask.cpu() for name, mask in masks_of(gates).items()}
 
 

@@ -94,16 +94,17 @@ def share_chart(title: str, points: Sequence[tuple[float, float]]) -> Chart:
 
 def stage_chart(title: str, points: Sequence[tuple[str, float]]) -> Chart:
     """A chart of a share after each of some named stages."""
-    numbered = _chart(title, [(float(place), value) for place, (_, value) in enumerate(points)], "stage")
-    names = [name for name, _ in points]
+    plain = _chart(title, [(float(place), value) for place, (_, value) in enumerate(points)], "stage")
+    # In the middle of equal parts of the axis, so that names have room at both ends.
+    width = (FRAME.right - FRAME.left) / len(points)
+    places = [FRAME.left + (number + 0.5) * width for number in range(len(points))]
+    values = [f"{100 * value:.4g} %" for _, value in points]
+    drawn = zip(places, plain.points, points, values, strict=True)
     return replace(
-        numbered,
-        points=tuple(
-            replace(point, title=f"{name}: {100 * value:.4g} %")
-            for point, (name, value) in zip(numbered.points, points, strict=True)
-        ),
-        x_ticks=tuple(Tick(point.x, name) for point, name in zip(numbered.points, names, strict=True)),
-        summary=f"{title}: " + ", ".join(f"{100 * value:.4g} % after {name}" for name, value in points),
+        plain,
+        points=tuple(Point(x, point.y, f"{name}: {value}") for x, point, (name, _), value in drawn),
+        x_ticks=tuple(Tick(x, name) for x, (name, _) in zip(places, points, strict=True)),
+        summary=f"{title}: " + ", ".join(f"{v} after {name}" for (name, _), v in zip(points, values, strict=True)),
     )
 
 

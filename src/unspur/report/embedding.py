@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unspur.analysis import activations
-from unspur.data.base import Dataset, Split
+from unspur.data.base import Dataset, Split, groups_of
 from unspur.errors import UnspurError
 
 SAMPLES = 400  # of a test set, drawn at random
@@ -48,33 +48,31 @@ class Painted:
 
 @dataclass(frozen=True)
 class Embedding:
-    """The features of some test samples after each stage; without rows ``reason`` says why there are none."""
+    """The features of samples of some test sets after each stage; without rows ``reason`` says why there are none."""
 
-    test: str
+    tests: tuple[str, ...]
     samples: int
     rows: tuple[Painted, ...]
     reason: str = ""
 
 
-def embedding(models: Iterable[tuple[str, nn.Module]], data: Dataset, test_name: str) -> Embedding:
-    """Where ``models``, by the name of their stage, put the samples of a test set, painted by class and attribute."""
-    test = data.tests[test_name]
-    chosen = torch.randperm(len(test), generator=torch.Generator().manual_seed(0))[:SAMPLES].sort().values
-    sample = test.subset(chosen)
+def embedding(models: Iterable[tuple[str, nn.Module]], data: Dataset) -> Embedding:
+    """Where ``models``, by the name of their stage, put test samples, painted by class and attribute."""
+    tests, parts = _samples(data)
     try:
-        features = {stage: activations(model, sample).flatten(1) for stage, model in models}
+        features = {stage: torch.cat([activations(model, p).flatten(1) for p in parts]) for stage, model in models}
         places = {stage: _plane(z) for stage, z in features.items()}
     except UnspurError as error:
-        return Embedding(test_name, len(sample), (), str(error))
+        return Embedding(tests, sum(map(len, parts)), (), str(error))
     rows = [
         Painted(
             by,
             tuple((colour, names[colour]) for colour in label.unique().tolist()),
             tuple(_panel(stage, z, places[stage], label, names) for stage, z in features.items()),
         )
-        for by, label, names in _labels(sample, data)
+        for by, label, names in _labels(parts, data)
     ]
-    return Embedding(test_name, len(sample), tuple(rows))
+    return Embedding(tests, sum(map(len, parts)), tuple(rows))
 
 
 def alike(z: Tensor, label: Tensor, nearest: int = NEAREST) -> float:
@@ -88,10 +86,24 @@ def alike(z: Tensor, label: Tensor, nearest: int = NEAREST) -> float:
     return float((label[near] == label.unsqueeze(1)).double().mean())
 
 
-def _labels(sample: Split, data: Dataset) -> list[tuple[str, Tensor, Sequence[str]]]:
-    """What the samples can be painted by: the class, and each attribute whose values are few."""
-    labels = [("class", sample.y, data.classes)]
-    labels += [(name, column, data.attribute_values[name]) for name, column in sample.attributes.items()]
+def _samples(data: Dataset) -> tuple[tuple[str, ...], list[Split]]:
+    """Samples in which class and attribute can be told apart, and the test sets that they are from.
+
+    They are from the test set with most groups; where each shows every class with one value only, from all of them.
+    """
+    most = max(data.tests, key=lambda name: len(groups_of(data.tests[name]).keys))
+    apart = len(groups_of(data.tests[most]).keys) > len(data.tests[most].y.unique())
+    names = (most,) if apart or not data.tests[most].attributes else tuple(data.tests)
+    generator, count = torch.Generator().manual_seed(0), SAMPLES // len(names)
+    tests = [data.tests[name] for name in names]
+    return names, [test.subset(torch.randperm(len(test), generator=generator)[:count].sort().values) for test in tests]
+
+
+def _labels(parts: Sequence[Split], data: Dataset) -> list[tuple[str, Tensor, Sequence[str]]]:
+    """What the samples can be painted by: the class, and each attribute, where there are few but several of them."""
+    labels = [("class", torch.cat([part.y for part in parts]), data.classes)]
+    for name in parts[0].attributes:
+        labels.append((name, torch.cat([part.attributes[name] for part in parts]), data.attribute_values[name]))
     return [(by, label, names) for by, label, names in labels if len(label.unique()) > 1 and len(names) <= COLOURS]
 
 

@@ -219,7 +219,7 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         analysis=analysed(run.folder, data) if tests else None,
         change=changed,
         repair=fixed,
-        embedding=_embedding(run, data, tests, [stage.name for stage in stages]) if repaired else None,
+        embedding=_embedding(run, data, [stage.name for stage in stages]) if repaired else None,
         facts=facts,
         machine=_machine(run, result),
         settings=settings(run.config),
@@ -243,9 +243,9 @@ def _change(run: Run, data: Dataset, tests: Sequence[Scored]) -> Change:
     return change(run.load_model(data, BEFORE), run.load_model(data), data, shown.name, bits)
 
 
-def _embedding(run: Run, data: Dataset, tests: Sequence[Scored], stages: Sequence[str]) -> Embedding:
+def _embedding(run: Run, data: Dataset, stages: Sequence[str]) -> Embedding:
     models = [*((stage, run.load_model(data, stage)) for stage in stages), ("result", run.load_model(data))]
-    return embedding(models, data, (telling_test(tests) or tests[0]).name)
+    return embedding(models, data)
 
 
 def _machine(run: Run, result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
