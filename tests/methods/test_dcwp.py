@@ -203,6 +203,25 @@ def test_a_model_without_prunable_weights_stops_before_anything_is_trained():
         SMALL.fit(nn.Flatten(), shortcut(), seed=0)
 
 
+def test_a_model_without_features_to_align_stops_before_anything_is_trained_and_runs_without_that_loss():
+    def convolving():
+        return nn.Sequential(nn.Unflatten(1, (7, 1, 1)), nn.Conv2d(7, 2, 1), nn.Flatten())
+
+    session = Session()
+    with pytest.raises(UnspurError, match="does not end in a linear layer"):
+        SMALL.fit(convolving(), shortcut(), seed=0, session=session)
+    assert not session.history
+    off = {"align": 0.0}
+    SMALL.check(network(), shortcut())
+    replace(SMALL, masks=replace(SMALL.masks, **off), tuning=replace(SMALL.tuning, **off)).check(
+        convolving(), shortcut()
+    )
+
+
+def test_fine_tuning_alone_needs_nothing_to_prune():
+    replace(SMALL, prune=False, tuning=replace(SMALL.tuning, align=0.0)).check(nn.Flatten(), shortcut())
+
+
 @pytest.mark.parametrize(
     "settings", [{"up": 0.5}, {"up": float("inf")}, {"align": -1.0}, {"l1": -1e-8}, {"noise": 0.0}]
 )

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from methods.shortcuts import network, shortcut
 from unspur.errors import UnspurError
@@ -71,6 +72,16 @@ def test_nothing_mined_is_said_with_debias_and_does_not_matter_without():
     with pytest.raises(UnspurError, match="found no bias-conflicting sample"):
         nothing.fit(network(), shortcut(conflicting=0), seed=0)
     replace(nothing, debias=False).fit(network(), shortcut(conflicting=0), seed=0)
+
+
+def test_a_model_that_cannot_be_pruned_or_aligned_stops_before_anything_is_trained():
+    convolving = nn.Sequential(nn.Unflatten(1, (7, 1, 1)), nn.Conv2d(7, 2, 1), nn.Flatten())
+    PLAIN.check(convolving, shortcut())  # Eq. 12 aligns nothing
+    for method, model, words in ((PLAIN, nn.Flatten(), "no convolution"), (DEBIASED, convolving, "a linear layer")):
+        session = Session()
+        with pytest.raises(UnspurError, match=words):
+            method.fit(model, shortcut(), seed=0, session=session)
+        assert not session.history
 
 
 def test_a_temperature_that_is_not_positive_is_refused():

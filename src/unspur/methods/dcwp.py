@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit
-from unspur.models.base import with_features
+from unspur.models.base import head_of, with_features
 from unspur.train.best import BestOnMined, val_accuracy
 from unspur.train.contrastive import alignment, has_pair
 from unspur.train.gates import Masks, add_gates, kept_ratio, masks_of, prunable, prune, pruned, sparsity
@@ -121,12 +121,19 @@ class DCWP:
     def __post_init__(self) -> None:
         require(0 < self.temperature < math.inf, f"temperature must be positive but got {self.temperature}.")
 
+    def check(self, model: nn.Module, train: Split) -> None:
+        """There must be weights to prune, and features to align."""
+        if self.prune:
+            prunable(model)
+        if self.tuning.align or (self.prune and self.masks.align):
+            head_of(model)
+
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
         session = session or Session()
         require_one_device(session, "DCWP")
-        prunable(model)
+        self.check(model, train)
         mined = self.mining.mine(copy.deepcopy(model), train, val, seed=seed, session=session)
         require_both(mined.train)
         train_model(model, train, self.erm, stage="erm", seed=seed, session=session)

@@ -27,6 +27,7 @@ from unspur.methods.dcwp import (
     mined_numbers,
     prune_for_good,
 )
+from unspur.models.base import head_of
 from unspur.train.best import val_accuracy
 from unspur.train.gates import prunable, pruned
 from unspur.train.loop import train as train_model
@@ -55,12 +56,18 @@ class MRM:
     def __post_init__(self) -> None:
         require(0 < self.temperature < math.inf, f"temperature must be positive but got {self.temperature}.")
 
+    def check(self, model: nn.Module, train: Split) -> None:
+        """There must be weights to prune, and with ``debias`` features to align."""
+        prunable(model)
+        if self.debias and self.masks.align:
+            head_of(model)
+
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
         session = session or Session()
         require_one_device(session, "MRM")
-        prunable(model)
+        self.check(model, train)
         start = copy.deepcopy(model.state_dict())
         mined = self._mine(model, train, seed, session) if self.debias else None
         train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
