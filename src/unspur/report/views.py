@@ -19,9 +19,11 @@ from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError
 from unspur.files import read_tensors
 from unspur.report.analysed import Analysed, analysed
-from unspur.report.change import Change, change
+from unspur.report.change import COMPARED, Change, change
 from unspur.report.curves import StageCharts, stage_charts
+from unspur.report.effect import Effect, effects
 from unspur.report.gallery import Gallery, SampleRow, Tile, explainer, gallery, samples
+from unspur.report.grid import DRAWN, Grid, grid
 from unspur.report.headline import telling_test
 from unspur.report.pictures import drawable
 from unspur.report.rows import Scored, Setting, labels, plain, scored, settings
@@ -83,7 +85,9 @@ class RunView:
     explained: str
     galleries: tuple[Gallery, ...]
     analysis: Analysed | None  # what `unspur analyze` found
-    change: Change | None  # what the method changed of its own ERM stage
+    change: Change | None  # the result beside the stage that it repairs or unlearns
+    effects: tuple[Effect, ...]  # what taking the shortcut away does
+    grid: Grid | None
     facts: tuple[tuple[str, str], ...]
     machine: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
@@ -190,9 +194,10 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
     with _shaped(run.folder / "result.json"):
         tests = _tests(result["tests"], data) if result["status"] == "done" else ()
         stages = tuple(StageRow(name, _tests(stage["tests"], data)) for name, stage in result.get("stages", {}).items())
-        facts = tuple((key, plain(value)) for key, value in result.get("facts", {}).items())
+        known = result.get("facts", {})
+        facts = tuple((key, plain(value)) for key, value in known.items() if key not in DRAWN)
+        searched = grid(known)
     explained, galleries = _galleries(run, data, tests) if data_view.drawn and tests else ("", ())
-    changed = _change(run, data, tests) if data_view.drawn and tests and "erm" in run.stages() else None
     return RunView(
         label=label,
         about=_first_line(run.config.method),
@@ -210,7 +215,9 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         explained=explained,
         galleries=galleries,
         analysis=analysed(run.folder, data) if tests else None,
-        change=changed,
+        change=_change(run, data, tests) if data_view.drawn and tests else None,
+        effects=_effects(run, data) if tests else (),
+        grid=searched,
         facts=facts,
         machine=_machine(run, result),
         settings=settings(run.config),
@@ -227,11 +234,22 @@ def _galleries(run: Run, data: Dataset, tests: Sequence[Scored]) -> tuple[str, t
     return explain.sentence, tuple(gallery(test.name, model, data, explain) for test in tests)
 
 
-def _change(run: Run, data: Dataset, tests: Sequence[Scored]) -> Change:
+def _change(run: Run, data: Dataset, tests: Sequence[Scored]) -> Change | None:
+    stage = next((stage for stage in COMPARED if stage in run.stages()), None)
+    if stage is None:
+        return None
     shown = telling_test(tests) or tests[0]
     path = run.folder / "artifacts" / "mask_bits.safetensors"
     bits = read_tensors(path)[0]["mask_bits"] if path.exists() else None
-    return change(run.load_model(data, "erm"), run.load_model(data), data, shown.name, bits)
+    return change(stage, run.load_model(data, stage), run.load_model(data), data, shown.name, bits)
+
+
+def _effects(run: Run, data: Dataset) -> tuple[Effect, ...]:
+    if not data.without_shortcut:
+        return ()
+    return effects(
+        {**{name: run.load_model(data, name) for name in run.stages()}, "result": run.load_model(data)}, data
+    )
 
 
 def _machine(run: Run, result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
