@@ -1,6 +1,6 @@
 """ULE, ERM and a group-balanced last layer on real pretrained features of photographs with a planted shortcut.
 
-    python scripts/ule_last_layer.py [--classes cat,dog] [--shortcut watermark] [--seeds 0,1,2,3,4] [--data-dir DIR]
+    python scripts/ule_last_layer.py [--classes cat,dog] [--shortcut color] [--seeds 0,1,2,3,4] [--data-dir DIR]
 
 Photographs of two classes of CIFAR-10 (JPEG) are enlarged to 128 pixels and a shortcut is planted that conflicts in 5 %
 of the training and validation images and tells nothing of the test images' class. efficientnet_lite0 with its ImageNet
@@ -58,7 +58,7 @@ def write_photographs(root: Path, classes: list[str], data_dir: Path | None) -> 
             for number in (split.y == OBJECTS.index(name)).nonzero().squeeze(1)[: COUNTS[part]]:
                 pixels = split.x[number.reshape(1)][0].permute(1, 2, 0).numpy()
                 enlarged = Image.fromarray(pixels).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-                enlarged.save(folder / f"{int(number):05d}.png")
+                enlarged.save(folder / f"{int(number):05d}.png", compress_level=1)
 
 
 def planted(out: Path, classes: list[str], shortcut: str, data_dir: Path | None) -> Path:
@@ -100,7 +100,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--classes", default="cat,dog")
-    parser.add_argument("--shortcut", default="watermark")
+    parser.add_argument("--shortcut", default="color")
     parser.add_argument("--seeds", default="0,1,2,3,4")
     parser.add_argument("--out", type=Path, default=Path("runs/ule-last-layer"), help="where the images go")
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("UNSPUR_DATA"))
