@@ -13,8 +13,10 @@ from torch.nn import functional
 from unspur.data.base import Dataset, Split
 from unspur.data.masks import BitMask
 from unspur.evaluation import predict
+from unspur.files import read_tensors
 from unspur.report.gallery import Explainer, Layer, by_gradients, explainer, split_rows
 from unspur.report.pictures import heat, picture
+from unspur.runs import Run
 
 SHOWN = 4  # images of each group
 GRADIENTS = 8  # of these, about so many in all with input gradients, too
@@ -87,6 +89,16 @@ class Change:
     rows: tuple[PairRow, ...]
     gradients: tuple[Pair, ...]  # some of the same images with input gradients
     hidden: tuple[Hidden, ...]
+
+
+def changed(run: Run, data: Dataset, test: str) -> Change | None:
+    """The result of a run beside the stage that it repairs or unlearns; None if there is no such stage."""
+    stage = next((stage for stage in COMPARED if stage in run.stages()), None)
+    if stage is None:
+        return None
+    path = run.folder / "artifacts" / "mask_bits.safetensors"
+    bits = read_tensors(path)[0]["mask_bits"] if path.exists() else None
+    return change(stage, run.load_model(data, stage), run.load_model(data), data, test, bits)
 
 
 def change(

@@ -11,6 +11,7 @@ from torch import nn
 from unspur.data.base import Dataset
 from unspur.evaluation import predict
 from unspur.metrics.shortcut import ShortcutEffect, shortcut_effect
+from unspur.runs import Run
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,15 @@ class Effect:
     off: str
     images: int
     rows: tuple[tuple[str, ShortcutEffect], ...]  # a model's name, and what taking the shortcut away does to it
+
+
+def effects_of(run: Run, data: Dataset) -> tuple[Effect, ...]:
+    """What the shortcut does to every stage of a run and to its result."""
+    if not data.without_shortcut:
+        return ()
+    return effects(
+        {**{name: run.load_model(data, name) for name in run.stages()}, "result": run.load_model(data)}, data
+    )
 
 
 def effects(models: Mapping[str, nn.Module], data: Dataset) -> tuple[Effect, ...]:

@@ -17,11 +17,10 @@ from unspur.data.base import Dataset, Split, aligned_with
 from unspur.data.fetch import DataFiles
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError
-from unspur.files import read_tensors
 from unspur.report.analysed import Analysed, analysed
-from unspur.report.change import COMPARED, Change, change
+from unspur.report.change import Change, changed
 from unspur.report.curves import StageCharts, stage_charts
-from unspur.report.effect import Effect, effects
+from unspur.report.effect import Effect, effects_of
 from unspur.report.gallery import Gallery, SampleRow, Tile, explainer, gallery, samples
 from unspur.report.grid import DRAWN, Grid, grid
 from unspur.report.headline import telling_test
@@ -215,8 +214,8 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         explained=explained,
         galleries=galleries,
         analysis=analysed(run.folder, data) if tests else None,
-        change=_change(run, data, tests) if data_view.drawn and tests else None,
-        effects=_effects(run, data) if tests else (),
+        change=changed(run, data, (telling_test(tests) or tests[0]).name) if data_view.drawn and tests else None,
+        effects=effects_of(run, data) if tests else (),
         grid=searched,
         facts=facts,
         machine=_machine(run, result),
@@ -232,24 +231,6 @@ def _galleries(run: Run, data: Dataset, tests: Sequence[Scored]) -> tuple[str, t
     model = run.load_model(data)
     explain = explainer(model, data.sample_shape)
     return explain.sentence, tuple(gallery(test.name, model, data, explain) for test in tests)
-
-
-def _change(run: Run, data: Dataset, tests: Sequence[Scored]) -> Change | None:
-    stage = next((stage for stage in COMPARED if stage in run.stages()), None)
-    if stage is None:
-        return None
-    shown = telling_test(tests) or tests[0]
-    path = run.folder / "artifacts" / "mask_bits.safetensors"
-    bits = read_tensors(path)[0]["mask_bits"] if path.exists() else None
-    return change(stage, run.load_model(data, stage), run.load_model(data), data, shown.name, bits)
-
-
-def _effects(run: Run, data: Dataset) -> tuple[Effect, ...]:
-    if not data.without_shortcut:
-        return ()
-    return effects(
-        {**{name: run.load_model(data, name) for name in run.stages()}, "result": run.load_model(data)}, data
-    )
 
 
 def _machine(run: Run, result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
