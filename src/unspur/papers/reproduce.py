@@ -118,14 +118,14 @@ def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Map
     """A cell as plain values: ours beside theirs, or why there is no ours.
 
     Of a sweep's settings the one with the lowest or highest mean is the cell's, and ``at`` says which; a mean over
-    settings is one seed by seed, and needs all of them.
+    settings is one seed by seed, and needs them all with the same seeds.
     """
     left_out = any(_label(setup) in skipped for setup in cell.setups)
     why = "quoted" if not cell.setups else "skipped" if left_out else "no value"
     means = {setup: statistics.mean(values) for setup, values in measured.items()}
     if cell.pick == "mean":
-        chosen, whole = None, all(setup in measured for setup in cell.over)
-        values = [statistics.mean(seed) for seed in zip(*measured.values(), strict=False)] if whole else []
+        chosen, counts = None, {len(measured.get(setup, ())) for setup in cell.over}
+        values = [statistics.mean(seed) for seed in zip(*measured.values(), strict=True)] if len(counts) == 1 else []
     else:
         chosen = (min if cell.pick == "lowest" else max)(means, key=lambda setup: means[setup], default=None)
         values = list(measured[chosen]) if chosen else []
