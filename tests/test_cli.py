@@ -57,6 +57,11 @@ def unspur(monkeypatch, capsys):
             "MaskTune: --set saliency=gradient",
         ),
         (["train", "randmask", "parity", "--arch", "fcn"], "RandMask hides squares of images"),
+        (
+            ["train", "ule", "mnist", "--set", "data.base=mini", "--set", "lam=1.5"],
+            "lam must lie in [0, 1] but got 1.5",
+        ),
+        (["train", "ule", "mnist", "--set", "data.base=mini", "--set", "layer=conv9"], "There is no layer 'conv9'"),
         (["train", "erm", "mnist", "--set", "data.base=mini", "--devices", "0"], "--devices must be at least 1"),
         (["train", "erm"], "Missing argument 'DATASET'."),
         (["trian"], "No such command 'trian'. Did you mean 'train'?"),

@@ -19,6 +19,8 @@ from unspur.data.base import Dataset
 from unspur.errors import UnspurError
 from unspur.files import read_json, read_tensors, remove_partial, write_json, write_tensors
 from unspur.methods.base import BuildsStages, Fit
+from unspur.models.classifier import Classifier
+from unspur.models.weights import load_state
 from unspur.train.session import CHECKPOINTS
 from unspur.version import __version__
 
@@ -134,11 +136,8 @@ class Run:
         if not stage or not isinstance(method, BuildsStages):
             return arch.restore(data, weights, str(path)).eval()
         model = method.stage_model(stage, self.load_model(data), data.train, self.config.seed)
-        try:
-            model.load_state_dict(weights)
-        except RuntimeError as error:
-            first = str(error).splitlines()[-1].strip()
-            raise UnspurError(f"{path} does not fit stage '{stage}' of {method.name}: {first}") from None
+        assert isinstance(model, Classifier)  # like all that architectures build
+        load_state(model, weights, str(path))
         return model.eval()
 
     def _check_classes(self, data: Dataset) -> None:

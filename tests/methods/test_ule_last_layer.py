@@ -170,3 +170,43 @@ def test_group_labels_that_a_rule_needs_and_are_not_there_are_told():
         ULELastLayer(**QUICK, rule="worst_group").fit(network(), TRAIN, val=VAL.without_attributes())
     with pytest.raises(UnspurError, match="needs training data with attributes"):
         BalancedLastLayer().fit(network(), TRAIN.without_attributes(), val=VAL)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.5])
+def test_a_head_of_zeros_as_vision_transformers_are_built_with_is_trained(lam):
+    # Its saliency is zero, too, and nothing may be divided by it; the student's head is never so, it is drawn anew.
+    teacher = network()
+    nn.init.zeros_(teacher[2].weight)
+    fit = ULELastLayer(lams=(lam,), lrs=(0.1,), l2s=(1e-3,), epochs=2).fit(teacher, TRAIN)
+    assert teacher[2].weight.isfinite().all() and teacher[2].weight.any()
+    assert fit.stages["student"][2].weight.any()
+
+
+def test_a_student_of_another_architecture_begins_with_the_weights_that_are_named(tmp_path, monkeypatch):
+    from unspur.config import configure
+    from unspur.data.fetch import DataFiles
+    from unspur.experiment import run
+    from unspur.models.catalog import build_model
+    from unspur.runs import Run
+
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    data = configure("erm", "biased_mnist", settings=["data.base=mini", "data.val=9900"]).data.load(DataFiles(None))
+    pretrained = build_model("fcn", data, seed=7)
+    file = tmp_path / "weights.pt"
+    torch.save(pretrained.net.state_dict(), file)
+    settings = [
+        "data.base=mini",
+        "data.val=9900",
+        "arch.width=8",
+        "student=fcn",
+        f"student_weights={file}",
+        "rule=mean",
+    ]
+    config = configure("ule_last_layer", "biased_mnist", "fcn", 0, [*settings, "lams=0.5", "lrs=0.1", "epochs=1"])
+    assert run(config, tmp_path)["status"] == "done"
+    file.unlink()  # a stored run does without it
+    student = Run.create(tmp_path, config).load_model(data, "student")
+    *frozen, head = [torch.equal(a, b) for a, b in zip(student.parameters(), pretrained.parameters(), strict=True)]
+    assert all(frozen) and not head
+    with pytest.raises(UnspurError, match="name it with student, or leave them out"):
+        ULELastLayer(**QUICK, student_weights="default").fit(network(), TRAIN, val=VAL)

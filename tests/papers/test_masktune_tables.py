@@ -17,7 +17,7 @@ def test_every_cell_has_a_configuration_that_parses(key):
             assert setup.config(0, more).data.name in DATASETS
     for cell in table.cells:
         assert bool(cell.setups) == bool(cell.measure)
-        assert cell.setup is not None or cell.published is not None
+        assert cell.setups or cell.published is not None
 
 
 def test_the_published_values_are_the_papers():

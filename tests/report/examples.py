@@ -23,7 +23,9 @@ def squares(y: torch.Tensor, square: torch.Tensor, seed: int = 0) -> Split:
     return Split(images, y, {"square": square})
 
 
-def tiny(classes: tuple[str, str] = ("low", "high"), values: tuple[str, str] = ("absent", "present")) -> Dataset:
+def tiny(
+    classes: tuple[str, str] = ("low", "high"), values: tuple[str, str] = ("absent", "present"), bare: bool = False
+) -> Dataset:
     """40 training images, 2 conflicting in each class; a test set of all four groups and one of conflicting ones.
 
     ================  ======  =======
@@ -32,6 +34,8 @@ def tiny(classes: tuple[str, str] = ("low", "high"), values: tuple[str, str] = (
     class 0 (low)          2       18
     class 1 (high)        18        2
     ================  ======  =======
+
+    With ``bare`` the conflicting images are there once more, without a square.
     """
     y = torch.arange(40) // 20
     square = 1 - y
@@ -41,9 +45,14 @@ def tiny(classes: tuple[str, str] = ("low", "high"), values: tuple[str, str] = (
         "biased_mnist",
         squares(y, square),
         squares(y[::5], square[::5], 1),
-        {"original": squares(test_y, test_square, 2), "biased": squares(test_y, test_y.clone(), 3)},
+        {
+            "original": squares(test_y, test_square, 2),
+            "biased": squares(test_y, test_y.clone(), 3),
+            **({"bare": squares(test_y, torch.zeros_like(test_y), 3)} if bare else {}),
+        },
         classes,
         {"square": values},
+        without_shortcut={"biased": "bare"} if bare else {},
     )
 
 

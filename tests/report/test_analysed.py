@@ -21,7 +21,7 @@ def test_an_analysis_has_figures_curves_and_maps(tiny_run):
     assert (view.test, view.samples) == ("original", 40)
     assert {figure.name: figure.value for figure in view.figures}["CSI"] == found["csi"]
     assert len(view.charts) == 3 and len(view.charts[0].points) == 10
-    assert view.charts[0].summary.startswith("left after pruning nodes and kernels: 1 after share 0")
+    assert view.charts[0].summary.startswith("left after pruning nodes and kernels: 1 at share 0")
     assert len(view.maps) == 12 and [layer.name for layer in view.maps[0].layers] == list(view.kinds)
     right = [tile.right for tile in view.maps]
     assert right == [tile.truth == tile.predicted for tile in view.maps]

@@ -128,6 +128,8 @@ class Dataset:
     mean: tuple[float, ...] | None = None  # of each channel in [0, 1], for the model's first layer; None: left as it is
     std: tuple[float, ...] | None = None
     note: str = ""  # what a reader of any figure from this set must know, such as "CIFAR-10 (JPEG)"
+    # Test sets whose images another one shows in the same order, but without the shortcut: its name and that one's.
+    without_shortcut: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sample_shape(self) -> torch.Size:

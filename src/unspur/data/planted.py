@@ -110,6 +110,7 @@ class BiasedMNIST(Planted):
             },
             ("0-4", "5-9"),
             {name: ("none", colour) for name, colour in zip(used, ("blue", "red"), strict=False)},
+            without_shortcut={"biased": "original"},
         )
 
 
@@ -133,8 +134,17 @@ class MNISTSC(Planted):
         plain = Split(parts.test.x, parts.test.y, {"code": torch.full_like(parts.test.y, 10)})
         tests = {"mnist_sc": split("test"), "mnist": plain}
         mean, std = self.moments
-        values = {"code": (*self.labels, "none")}
-        return Dataset(self.name, split("train"), split("val"), tests, self.labels, values, mean, std)
+        return Dataset(
+            self.name,
+            split("train"),
+            split("val"),
+            tests,
+            self.labels,
+            {"code": (*self.labels, "none")},
+            mean,
+            std,
+            without_shortcut={"mnist_sc": "mnist"},
+        )
 
 
 @dataclass(frozen=True)
@@ -170,7 +180,15 @@ class ColoredMNIST(Planted):
             "mnist": Split(to_rgb(parts.test.x).contiguous(), y, {"color": torch.full_like(y, 10)}),
         }
         values = {"color": (*TEN_COLOURS, "grey")}
-        return Dataset(self.name, split("train", train), split("val", val), tests, self.labels, values)
+        return Dataset(
+            self.name,
+            split("train", train),
+            split("val", val),
+            tests,
+            self.labels,
+            values,
+            without_shortcut={"colored": "mnist"},
+        )
 
 
 @dataclass(frozen=True)

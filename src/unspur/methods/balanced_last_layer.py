@@ -11,7 +11,7 @@ from torch import nn
 from unspur.data.base import Split, groups_of
 from unspur.errors import require
 from unspur.methods.base import Fit
-from unspur.methods.last_layer import Groups, Plan, cached, require_trainable, search
+from unspur.methods.last_layer import Groups, Plan, cached, check_head, require_trainable, search
 from unspur.select import validation_groups
 from unspur.train.heads import Eq3
 from unspur.train.session import Session
@@ -45,8 +45,9 @@ class BalancedLastLayer:
         return Plan((1.0,), self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
 
     def check(self, model: nn.Module, train: Split) -> None:
-        """Groups must be known."""
+        """Groups must be known, and the model must end in one linear layer."""
         require(bool(train.attributes), "Balancing groups needs training data with attributes, and these have none.")
+        check_head(model, train)
 
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None

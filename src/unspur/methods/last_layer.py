@@ -191,11 +191,16 @@ class Found:
         self.best, self.table = state["best"], state["table"]
 
 
-def _head(network: nn.Module, train: Split, session: Session) -> Head:
+def check_head(network: nn.Module, train: Split, device: torch.device | str = "cpu") -> nn.Linear:
+    """The last layer of ``network``, after checking on samples of ``train`` that it is linear."""
     if not len(train):
         raise UnspurError("There is nothing to train on: the training set is empty.")
-    some = train.batch(torch.arange(min(2, len(train))), session.device)
-    head = require_linear_head(network.to(session.device), some.x)
+    some = train.batch(torch.arange(min(2, len(train))), device)
+    return require_linear_head(network.to(device), some.x)
+
+
+def _head(network: nn.Module, train: Split, session: Session) -> Head:
+    head = check_head(network, train, session.device)
     return Head(head.weight.detach(), None if head.bias is None else head.bias.detach())
 
 

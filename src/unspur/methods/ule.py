@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -17,6 +17,7 @@ from unspur.methods.base import Fit
 from unspur.models.base import evaluating, head_of
 from unspur.models.catalog import arch_named
 from unspur.models.classifier import Normalize
+from unspur.models.spec import ArchSpec
 from unspur.train.layers import from_input, from_layer, frozen_up_to, layer_named, with_output
 from unspur.train.loop import epoch_batches, measure
 from unspur.train.losses import cross_entropy
@@ -76,6 +77,13 @@ class ULE:
             self.student_layer is None or self.compare == "activations",
             "student_layer is for compare=activations; with saliency both networks are looked at in the same place.",
         )
+
+    def check(self, model: nn.Module, train: Split) -> None:
+        """The layers that are named must be there."""
+        if self.layer is not None:
+            layer_named(model, self.layer)
+        if self.student_layer is not None:
+            layer_named(self.stage_model("student", model, train, seed=0), self.student_layer)
 
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
@@ -170,10 +178,11 @@ class _Network(NamedTuple):
         self.optimiser.load_state_dict(state["optimiser"])
 
 
-def new_student(arch: str | None, teacher: nn.Module, train: Split, seed: int) -> nn.Module:
+def new_student(arch: str | None, teacher: nn.Module, train: Split, seed: int, weights: str | None = None) -> nn.Module:
     """A student for ``teacher``: of ``arch``, or a copy of the teacher whose head is drawn anew.
 
-    It normalises its input as the teacher does, if that is possible.
+    It begins with ``weights``, as `arch.weights` names them (None: the architecture's default), and normalises its
+    input as these were trained, else as the teacher does, if that is possible.
     """
     seed = derive(seed, "student")
     if arch is None:
@@ -188,7 +197,10 @@ def new_student(arch: str | None, teacher: nn.Module, train: Split, seed: int) -
     mean, std = (None, None) if first is None else (tuple(v.flatten().tolist()) for v in (first.mean, first.std))
     if mean is not None and len(mean) != train.sample_shape[0]:
         mean, std = None, None  # the teacher repeats grey images
-    return arch_named(arch).build(Dataset("train", train, train, {}, classes, mean=mean, std=std), seed=seed)
+    spec: ArchSpec = arch_named(arch)
+    if weights is not None:
+        spec = replace(spec, weights=weights)  # type: ignore[type-var]
+    return spec.build(Dataset("train", train, train, {}, classes, mean=mean, std=std), seed=seed)
 
 
 def _train(

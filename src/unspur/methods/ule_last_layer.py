@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from unspur.data.base import Split
+from unspur.errors import require
 from unspur.methods.base import Fit
-from unspur.methods.last_layer import Cached, Groups, Plan, cached, cached_apart, require_trainable, search
+from unspur.methods.last_layer import Cached, Groups, Plan, cached, cached_apart, check_head, require_trainable, search
 from unspur.methods.ule import Scale, new_student
 from unspur.select import Rule, validation_groups
 from unspur.train.heads import Compare, Eq3
@@ -50,6 +51,7 @@ class ULELastLayer:
     momentum: float = 0.9
     rule: Rule = "mined_group"  # what is best: worst_group (needs attributes), mined_group, worst_class or mean
     student: str | None = None  # its architecture; none: the teacher's features, with a head drawn anew
+    student_weights: str | None = None  # what it begins with, as arch.weights; none: its architecture's default
     over: Over = "batch"  # what N(.) takes its maximum over: the whole batch, or each sample
     distance: Distance = "mse"  # mse, or l1 (4.3.3)
     scale: Scale = "equal"  # equal: L times CE / L, so that both have CE's size; none: the terms as they are
@@ -64,12 +66,21 @@ class ULELastLayer:
         loss = Eq3(compare, self.over, self.distance, self.scale == "equal")
         return Plan(self.lams, self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
 
+    def check(self, model: nn.Module, train: Split) -> None:
+        """The model must end in one linear layer, and a student's weights need an architecture."""
+        require(
+            self.student is not None or self.student_weights is None,
+            "student_weights are those of a student of another architecture; name it with student, or leave them out.",
+        )
+        check_head(model, train)
+
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
         session = session or Session()
         require_one_device(session, "ULE")
-        student = self.stage_model("student", model, train, seed)
+        self.check(model, train)
+        student = new_student(self.student, model, train, seed, self.student_weights)
         data = (cached if self.student is None else cached_apart)(model, student, train, val, session)
         facts: dict[str, Any] = {}
         groups = None
@@ -83,8 +94,8 @@ class ULELastLayer:
         return Fit(model.eval(), {"student": student.eval()}, facts)
 
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
-        """The student before its training, for the teacher ``model``: what the weights of the stage belong to."""
-        return new_student(self.student, model, train, seed)
+        """A student for the teacher ``model``, to take the weights of the stage: those it began with are not needed."""
+        return new_student(self.student, model, train, seed, None if self.student is None else "none")
 
 
 def biased_mistakes(plan: Plan, data: Cached, *, seed: int, session: Session) -> Tensor:

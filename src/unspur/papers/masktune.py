@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspur.papers.table import Abstaining, Cell, Score, Setup, Table
+from unspur.papers.table import Abstaining, Cell, Score, Setup, Table, quoted
 
 SOURCE = "arXiv:2210.00055"
 SGD = ("erm.weight_decay=1e-4",)  # section 3: momentum 0.9 and weight decay 1e-4 everywhere
@@ -26,16 +26,6 @@ CATS = (
     "erm=adam", "erm.weight_decay=1e-4", "erm.lr=1e-3", "erm.batch_size=128", "erm.epochs=200",
     "erm.schedule=multistep", "erm.schedule.at=50", "erm.schedule.gamma=0.1", "data.size=64",
 )  # fmt: skip
-
-
-def quoted(rows: dict[str, tuple[float | None, ...]], columns: tuple[str, ...]) -> list[Cell]:
-    """Cells of other methods, as published and not run here."""
-    return [
-        Cell(row, column, value)
-        for row, values in rows.items()
-        for column, value in zip(columns, values, strict=True)
-        if value is not None
-    ]
 
 
 def pair(

@@ -15,9 +15,10 @@ from unspur.papers.dcwp import TABLES as DCWP
 from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
+from unspur.papers.ule import TABLES as ULE
 from unspur.runs import Run
 
-TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *DCWP, *LARGE_LR)}
+TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *DCWP, *LARGE_LR)}
 
 
 def table_named(key: str) -> Table:
@@ -118,21 +119,26 @@ def _measure(
 def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Mapping[str, str]) -> dict[str, Any]:
     """A cell as plain values: ours beside theirs, or why there is no ours.
 
-    Of a sweep's settings the one with the lowest or highest mean is the cell's, and ``at`` says which.
+    Of a sweep's settings the one with the lowest or highest mean is the cell's, and ``at`` says which; a mean over
+    settings is one seed by seed, and needs them all with the same seeds.
     """
     left_out = any(_label(setup) in skipped for setup in cell.setups)
     why = "quoted" if not cell.setups else "skipped" if left_out else "no value"
     means = {setup: statistics.mean(values) for setup, values in measured.items()}
-    chosen = (min if cell.pick == "lowest" else max)(means, key=lambda setup: means[setup], default=None)
-    values = measured[chosen] if chosen else []
+    if cell.pick == "mean":
+        chosen, counts = None, {len(measured.get(setup, ())) for setup in cell.over}
+        values = [statistics.mean(seed) for seed in zip(*measured.values(), strict=True)] if len(counts) == 1 else []
+    else:
+        chosen = (min if cell.pick == "lowest" else max)(means, key=lambda setup: means[setup], default=None)
+        values = list(measured[chosen]) if chosen else []
     return {
         "row": cell.row,
         "column": cell.column,
         "published": cell.published,
         "published_deviation": cell.deviation,
-        "ours": means[chosen] if chosen else None,
+        "ours": statistics.mean(values) if values else None,
         "ours_deviation": statistics.stdev(values) if len(values) > 1 else None,
-        "values": list(values),
+        "values": values,
         "why_none": None if values else why,
         **({"at": chosen.at} if chosen and chosen.at else {}),
     }

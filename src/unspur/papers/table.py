@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -11,6 +12,7 @@ from unspur.analysis import FILE as ANALYSIS
 from unspur.analysis import analyze, figures
 from unspur.config import Config, configure
 from unspur.data.fetch import DataFiles
+from unspur.evaluation import predict
 from unspur.files import read_json
 from unspur.runs import Run
 
@@ -64,6 +66,14 @@ class Abstaining:
 
 
 @dataclass(frozen=True)
+class Trained:
+    """The result's accuracy on the images that it was trained on, as they are and without dropout."""
+
+    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+        return 100 * _training_accuracy(run, data_dir)
+
+
+@dataclass(frozen=True)
 class Analysed:
     """A figure of the run's analysis, by its name in ``analysis.FIGURES``; runs are analysed when first asked."""
 
@@ -75,7 +85,9 @@ class Analysed:
         return figures(analysis).get(self.figure)
 
 
-_kept: dict[Path, dict[str, Any]] = {}  # a table asks many cells of the same run
+# A table asks many cells of the same run.
+_kept: dict[Path, dict[str, Any]] = {}
+_kept_training: dict[Path, float] = {}
 
 
 def _selective(run: Run, data_dir: Path | None) -> dict[str, Any]:
@@ -83,6 +95,14 @@ def _selective(run: Run, data_dir: Path | None) -> dict[str, Any]:
         data = run.config.data.load(DataFiles(data_dir))
         _kept[run.folder] = selective_scores(run.load_model(data, "erm"), run.load_model(data), data, 0.9)
     return _kept[run.folder]
+
+
+def _training_accuracy(run: Run, data_dir: Path | None) -> float:
+    if run.folder not in _kept_training:
+        data = run.config.data.load(DataFiles(data_dir))
+        right = predict(run.load_model(data), data.train).argmax(1) == data.train.y
+        _kept_training[run.folder] = float(right.double().mean())
+    return _kept_training[run.folder]
 
 
 @dataclass(frozen=True)
@@ -111,12 +131,22 @@ class Cell:
     deviation: float | None = None  # as published
     setup: Setup | None = None
     measure: Measure | None = None
-    over: tuple[Setup, ...] = ()  # instead of a setup, a sweep: the cell is the lowest or highest of its means
-    pick: Literal["lowest", "highest"] = "highest"
+    over: tuple[Setup, ...] = ()  # instead of a setup, several: the cell is the lowest or highest of their means, or
+    pick: Literal["lowest", "highest", "mean"] = "highest"  # the mean of them all
 
     @property
     def setups(self) -> tuple[Setup, ...]:
         return (self.setup,) if self.setup else self.over
+
+
+def quoted(rows: Mapping[str, Sequence[float | None]], columns: Sequence[str]) -> list[Cell]:
+    """Cells of other methods, as published and not run here."""
+    return [
+        Cell(row, column, value)
+        for row, values in rows.items()
+        for column, value in zip(columns, values, strict=True)
+        if value is not None
+    ]
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,54 @@
-"""Before and after a repair: the same images with both models' maps, and what was hidden of training images."""
+"""A repair beside what it began with or learnt from: the same images with both models' maps and answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from unspur.data.base import Dataset, Split
 from unspur.data.masks import BitMask
 from unspur.evaluation import predict
-from unspur.report.gallery import Layer, explainer, split_rows
+from unspur.files import read_tensors
+from unspur.report.gallery import Explainer, Layer, by_gradients, explainer, split_rows
 from unspur.report.pictures import heat, picture
+from unspur.runs import Run
 
 SHOWN = 4  # images of each group
+GRADIENTS = 8  # of these, about so many in all with input gradients, too
+FINEST = 64  # pixels of the longer side of a gradient's map; of finer ones the largest value of each patch is shown
+
+
+class Words(NamedTuple):
+    """How the page tells what is on the left and what, the result, on the right."""
+
+    title: str
+    sentence: str
+    left: str
+    right: str
+
+
+# The stages that a result is compared with, and how that is told.
+COMPARED = {
+    "erm": Words(
+        "Before and after",
+        "where the model looked after plain training (left) and where the result looks (right)",
+        "plain training",
+        "the result",
+    ),
+    "student": Words(
+        "Student and teacher",
+        "where the student looks, which learnt whatever helps (left), and where the teacher looks, which was to "
+        "unlearn that and is the result (right)",
+        "the student",
+        "the teacher",
+    ),
+}
+UNLEARNT = "student"  # the stage whose gradients the result was driven away from (ULE, Figure 2)
 
 
 @dataclass(frozen=True)
@@ -50,31 +84,66 @@ class Hidden:
 class Change:
     """What a repair changed."""
 
+    words: Words
     test: str
     rows: tuple[PairRow, ...]
+    gradients: tuple[Pair, ...]  # some of the same images with input gradients
     hidden: tuple[Hidden, ...]
 
 
-def change(before: nn.Module, after: nn.Module, data: Dataset, test_name: str, mask_bits: Tensor | None) -> Change:
-    """Both models on the same images of every group of a test set, and masks of training images."""
-    test = data.tests[test_name]
+def changed(run: Run, data: Dataset, test: str) -> Change | None:
+    """The result of a run beside the stage that it repairs or unlearns; None if there is no such stage."""
+    stage = next((stage for stage in COMPARED if stage in run.stages()), None)
+    if stage is None:
+        return None
+    path = run.folder / "artifacts" / "mask_bits.safetensors"
+    bits = read_tensors(path)[0]["mask_bits"] if path.exists() else None
+    return change(stage, run.load_model(data, stage), run.load_model(data), data, test, bits)
+
+
+def change(
+    stage: str, before: nn.Module, after: nn.Module, data: Dataset, test_name: str, mask_bits: Tensor | None
+) -> Change:
+    """The model of ``stage`` and the result on the same images of every group of a test set, and what was hidden."""
+    test, models = data.tests[test_name], (before, after)
+    looks = [explainer(model, test.sample_shape) for model in models]
+    gradients = [_coarse(by_gradients(model)) for model in models] if stage == UNLEARNT else []
+    if [look.name for look in gradients] == [look.name for look in looks]:
+        gradients = []  # the maps are gradients already
     generator = torch.Generator().manual_seed(0)
     said = predict(before, test).argmax(1)
-    rows = []
-    for title, aligned, members in split_rows(test, data).rows:
+    rows: list[PairRow] = []
+    more: list[Pair] = []
+    groups = split_rows(test, data).rows
+    for title, aligned, members in groups:
         order = members[torch.randperm(len(members), generator=generator)]
         # What the model got wrong before comes first: there is most to see.
         order = order[(said[order] == test.y[order]).int().argsort(stable=True)]
-        rows.append(PairRow(title, aligned, _pairs(before, after, test, order[:SHOWN], data.classes)))
+        rows.append(PairRow(title, aligned, _pairs(models, looks, test, order[:SHOWN], data.classes)))
+        if gradients:
+            more += _pairs(models, gradients, test, order[: max(1, GRADIENTS // len(groups))], data.classes)
     hidden = () if mask_bits is None else _hidden(data.train, mask_bits, data.classes)
-    return Change(test_name, tuple(rows), hidden)
+    return Change(COMPARED[stage], test_name, tuple(rows), tuple(more), hidden)
 
 
-def _pairs(before: nn.Module, after: nn.Module, test: Split, index: Tensor, classes: Sequence[str]) -> tuple[Pair, ...]:
+def _coarse(look: Explainer) -> Explainer:
+    """``look`` with maps of at most FINEST pixels on a side."""
+
+    def maps(x: Tensor) -> Tensor:
+        fine = look.maps(x)
+        scale = min(1.0, FINEST / max(fine.shape[1:]))
+        size = [max(1, round(length * scale)) for length in fine.shape[1:]]
+        return functional.adaptive_max_pool2d(fine, size)
+
+    return look._replace(maps=maps)
+
+
+def _pairs(
+    models: Sequence[nn.Module], looks: Sequence[Explainer], test: Split, index: Tensor, classes: Sequence[str]
+) -> tuple[Pair, ...]:
     part = test.subset(index)
     x = part.batch(torch.arange(len(part))).x
-    looks = [explainer(model, part.sample_shape) for model in (before, after)]
-    said = [predict(model, part).argmax(1).tolist() for model in (before, after)]
+    said = [predict(model, part).argmax(1).tolist() for model in models]
     maps = [look.maps(x) for look in looks]
     return tuple(
         Pair(

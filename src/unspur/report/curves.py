@@ -87,9 +87,9 @@ def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
-def share_chart(title: str, points: Sequence[tuple[float, float]]) -> Chart:
-    """A chart of something over a share from 0 to 1."""
-    return _chart(title, points, "share")
+def share_chart(title: str, points: Sequence[tuple[float, float]], along: str = "share") -> Chart:
+    """A chart of something over a share, or something else from 0 to 1."""
+    return _chart(title, points, along)
 
 
 def stage_chart(title: str, points: Sequence[tuple[str, float]]) -> Chart:
@@ -112,8 +112,9 @@ def _chart(key: str, points: Sequence[tuple[float, float]], along: str) -> Chart
     name, share = NAMES.get(key, key.replace("_", " ")), "accuracy" in key or key == "kept"
     y_values = ticks(*_span([y for _, y in points], share))
     x_values = [x for x in ticks(points[0][0], points[-1][0]) if points[0][0] <= x <= points[-1][0]]
+    when = "at"
     if along in COUNTED:
-        x_values = [x for x in x_values if x == int(x)]
+        x_values, when = [x for x in x_values if x == int(x)], "after"
 
     def write(value: float) -> str:
         return f"{100 * value:.4g} %" if share else f"{value:.4g}"
@@ -132,8 +133,8 @@ def _chart(key: str, points: Sequence[tuple[float, float]], along: str) -> Chart
         points=tuple(Point(across(x), down(y), f"{along} {x:g}: {name} {write(y)}") for x, y in points),
         x_ticks=tuple(Tick(across(x), f"{x:g}") for x in x_values or [points[0][0]]),
         y_ticks=tuple(Tick(down(y), write(y)) for y in y_values),
-        summary=f"{name}: {write(points[0][1])} after {along} {points[0][0]:g}, "
-        f"{write(points[-1][1])} after {along} {points[-1][0]:g}",
+        summary=f"{name}: {write(points[0][1])} {when} {along} {points[0][0]:g}, "
+        f"{write(points[-1][1])} {when} {along} {points[-1][0]:g}",
         along=along,
     )
 

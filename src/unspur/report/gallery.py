@@ -93,16 +93,21 @@ def explainer(model: nn.Module, sample_shape: torch.Size) -> Explainer:
     try:
         layer = cam_layer(model, sample_shape)
     except UnspurError:
-        return Explainer(
-            "input gradient",
-            "This model has no spatial layer, so a map shows the size of the input gradient: "
-            "how strongly the predicted class's score reacts to each pixel.",
-            lambda x: input_gradients(model, x).abs().amax(1),
-        )
+        look = by_gradients(model)
+        return look._replace(sentence=f"This model has no spatial layer, so a {look.sentence[2:]}")
     return Explainer(
         "XGradCAM",
         "A map shows how much each place adds to the score of the predicted class (XGradCAM).",
         lambda x: cam(model, x, layer=layer, kind="xgradcam"),
+    )
+
+
+def by_gradients(model: nn.Module) -> Explainer:
+    """The size of the input gradient at each pixel."""
+    return Explainer(
+        "input gradient",
+        "A map shows the size of the input gradient: how strongly the predicted class's score reacts to each pixel.",
+        lambda x: input_gradients(model, x).abs().amax(1),
     )
 
 

@@ -118,8 +118,8 @@ def labels(configs: Sequence[Config]) -> list[str]:
 def plain(value: Any) -> str:
     """A setting's or a fact's value as a person would write it.
 
-    >>> plain((1, 2)), plain(None), plain(1e-05), plain(True)
-    ('1,2', 'none', '1e-05', 'true')
+    >>> plain((1, 2)), plain(None), plain(1e-05), plain(True), plain({"lam": 0.5, "epoch": 10})
+    ('1,2', 'none', '1e-05', 'true', 'lam 0.5, epoch 10')
     """
     if value is None:
         return "none"
@@ -129,6 +129,8 @@ def plain(value: Any) -> str:
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
         return ",".join(plain(item) for item in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {plain(item)}" for key, item in value.items())
     return str(value)
 
 

@@ -17,12 +17,13 @@ from unspur.data.base import Dataset, Split, aligned_with
 from unspur.data.fetch import DataFiles
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError
-from unspur.files import read_tensors
 from unspur.report.analysed import Analysed, analysed
-from unspur.report.change import Change, change
+from unspur.report.change import Change, changed
 from unspur.report.curves import StageCharts, stage_charts
+from unspur.report.effect import Effect, effects_of
 from unspur.report.embedding import Embedding, embedding
 from unspur.report.gallery import Gallery, SampleRow, Tile, explainer, gallery, samples
+from unspur.report.grid import DRAWN, Grid, grid
 from unspur.report.headline import telling_test
 from unspur.report.pictures import drawable
 from unspur.report.repair import BEFORE, Repair, repair
@@ -85,9 +86,11 @@ class RunView:
     explained: str
     galleries: tuple[Gallery, ...]
     analysis: Analysed | None  # what `unspur analyze` found
-    change: Change | None  # what the method changed of its own ERM stage
-    repair: Repair  # what it did between that stage and its result
+    change: Change | None  # the result beside the stage that it repairs or unlearns
+    effects: tuple[Effect, ...]  # what taking the shortcut away does
+    repair: Repair  # what it did between its ERM stage and its result
     embedding: Embedding | None  # the features after every stage
+    grid: Grid | None
     facts: tuple[tuple[str, str], ...]
     machine: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
@@ -194,12 +197,12 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
     with _shaped(run.folder / "result.json"):
         tests = _tests(result["tests"], data) if result["status"] == "done" else ()
         stages = tuple(StageRow(name, _tests(stage["tests"], data)) for name, stage in result.get("stages", {}).items())
-        told = result.get("facts", {})
-        fixed = repair(told, [(stage.name, stage.tests) for stage in stages], tests, data)
-        facts = tuple((key, plain(value)) for key, value in told.items() if key not in fixed.drawn)
+        known = result.get("facts", {})
+        fixed = repair(known, [(stage.name, stage.tests) for stage in stages], tests, data)
+        facts = tuple((key, plain(value)) for key, value in known.items() if key not in {*fixed.drawn, *DRAWN})
+        searched = grid(known)
     repaired = bool(tests) and BEFORE in run.stages()
     explained, galleries = _galleries(run, data, tests) if data_view.drawn and tests else ("", ())
-    changed = _change(run, data, tests) if data_view.drawn and repaired else None
     return RunView(
         label=label,
         about=_first_line(run.config.method),
@@ -217,9 +220,11 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         explained=explained,
         galleries=galleries,
         analysis=analysed(run.folder, data) if tests else None,
-        change=changed,
+        change=changed(run, data, (telling_test(tests) or tests[0]).name) if data_view.drawn and tests else None,
+        effects=effects_of(run, data) if tests else (),
         repair=fixed,
         embedding=_embedding(run, data, [stage.name for stage in stages]) if repaired else None,
+        grid=searched,
         facts=facts,
         machine=_machine(run, result),
         settings=settings(run.config),
@@ -234,13 +239,6 @@ def _galleries(run: Run, data: Dataset, tests: Sequence[Scored]) -> tuple[str, t
     model = run.load_model(data)
     explain = explainer(model, data.sample_shape)
     return explain.sentence, tuple(gallery(test.name, model, data, explain) for test in tests)
-
-
-def _change(run: Run, data: Dataset, tests: Sequence[Scored]) -> Change:
-    shown = telling_test(tests) or tests[0]
-    path = run.folder / "artifacts" / "mask_bits.safetensors"
-    bits = read_tensors(path)[0]["mask_bits"] if path.exists() else None
-    return change(run.load_model(data, BEFORE), run.load_model(data), data, shown.name, bits)
 
 
 def _embedding(run: Run, data: Dataset, stages: Sequence[str]) -> Embedding:

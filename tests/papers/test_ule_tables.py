@@ -1,0 +1,123 @@
+import statistics
+
+import pytest
+
+from unspur.papers.reproduce import describe, reproduce
+from unspur.papers.table import Cell, Score, Setup, Table, Trained
+from unspur.papers.ule import DIGITS, TABLE_5_PUBLISHED, TABLE_6_PUBLISHED, TABLES, VARIANTS
+from unspur.train.recipe import Adadelta
+
+BY_NAME = {table.name: table for table in TABLES}
+
+
+def cell(table, row, column):
+    (found,) = [cell for cell in BY_NAME[table].cells if (cell.row, cell.column) == (row, column)]
+    return found
+
+
+def published(table, row, column):
+    found = cell(table, row, column)
+    return found.published, found.deviation
+
+
+def test_the_published_values_are_where_the_paper_has_them():
+    assert published("table1", "MNIST-SC, tested on MNIST", "ERM test") == (85, None)
+    assert published("table1", "MNIST-SC, tested on MNIST", "ULE train") == (98, None)
+    assert published("table1", "ColoredMNIST, tested on MNIST", "ULE test") == (40, None)
+    assert published("table2", "ULE, ResNet-50", "worst-group accuracy") == (89.0, 0.02)
+    assert published("table2", "EE, ViT-H-14", "average accuracy") == (95.2, None)
+    assert published("table2", "ULE with L1 (4.3.3), ResNet-50", "worst-group accuracy") == (87.3, None)
+    assert published("table3", "SSA", "average accuracy") == (62.1, 8.2)
+    assert published("table3", "ULE", "worst-group accuracy") == (50.7, 0.9)
+    assert published("table4", "ULE, ViT-H-14", "worst-group accuracy") == (87.1, 0.00)
+    assert published("table5", "Mixup-RS", "many-to-many medium") == (77.23, None)
+    assert published("table5", "ULE", "average") == (82.00, None)
+    assert published("table6", "ULE, ResNet-50", "one-to-one medium") == (54.45, None)
+    assert published("table6", "ERM, ResNet-18", "many-to-many average") == (62.50, None)
+    assert published("table7", "SPARE (group labels)", "worst-group accuracy") == (76.9, None)
+    assert published("table8", "teacher ViT-H-14", "student ResNet-18") == (91.7, 0.00)
+
+
+def test_every_published_number_is_there():
+    # Rows times columns, as printed; Table 2 has a row of section 4.3.3 more.
+    counts = {name: sum(cell.published is not None for cell in table.cells) for name, table in BY_NAME.items()}
+    assert counts == {
+        "table1": 5 * 4, "table2": 10 * 2 + 2, "table3": 11 * 2, "table4": 9 * 2, "table5": 13 * 7, "table6": 4 * 8,
+        "table7": 7 * 2, "table8": 9,
+    }  # fmt: skip
+
+
+def test_printed_averages_are_those_of_their_rows_but_for_three():
+    # A slip of the pen in a number would show here.
+    wrong = {row for row, (*own, mean) in TABLE_5_PUBLISHED.items() if abs(statistics.mean(own) - mean) > 0.02}
+    assert wrong == {"CausIRL", "MMD-AAE", "ULE"}
+    for *own, first, second in TABLE_6_PUBLISHED.values():
+        assert statistics.mean(own[:3]) == pytest.approx(first, abs=0.04)
+        assert statistics.mean(own[3:]) == pytest.approx(second, abs=0.04)
+
+
+def test_both_methods_of_table_1_are_trained_alike_on_the_same_data():
+    for trained, tested, *_ in DIGITS:
+        row = f"{trained}, tested on {tested}"
+        erm, ule = (cell("table1", row, f"{name} test").setup.config(0) for name in ("ERM", "ULE"))
+        assert erm.method.erm == ule.method.erm == Adadelta(epochs=4)
+        assert (erm.data, erm.arch) == (ule.data, ule.arch) and erm.arch.name == "cnn2"
+    assert cell("table1", "ColoredMNIST, tested on MNIST", "ULE test").setup.config(0).data.conflict == 0
+
+
+def test_the_last_layer_is_chosen_as_in_section_4_and_erm_does_not_unlearn():
+    ule = cell("table2", "ULE, ViT-H-14", "worst-group accuracy").setup.config(0)
+    assert (len(ule.method.lams), ule.method.epochs, ule.method.rule) == (11, 300, "worst_group")
+    assert (ule.arch.name, ule.arch.weights) == ("vit_h_14", "IMAGENET1K_SWAG_LINEAR_V1")
+    for table, row in (("table7", "ERM, last layer"), ("table5", "ERM, last layer"), ("table6", "ERM, ResNet-18")):
+        erm = next(cell.setup.config(0) for cell in BY_NAME[table].cells if cell.row == row and cell.setup)
+        assert (erm.method.lams, erm.method.rule) == ((1.0,), "mean")
+
+
+def test_a_column_of_spawrious_is_its_variant():
+    assert [cell("table6", "ULE, ResNet-18", column).setup.config(0).data.variant for column in VARIANTS] == [
+        "o2o_easy", "o2o_medium", "o2o_hard", "m2m_easy", "m2m_medium", "m2m_hard",
+    ]  # fmt: skip
+    half = cell("table6", "ULE, ResNet-18", "many-to-many average")
+    assert [setup.config(0).data.variant for setup in half.over] == ["m2m_easy", "m2m_medium", "m2m_hard"]
+
+
+def test_table_8_has_teachers_in_rows_and_pretrained_students_in_columns():
+    mixed = cell("table8", "teacher ViT-H-14", "student ResNet-50").setup.config(0)
+    assert (mixed.arch.name, mixed.method.student, mixed.method.student_weights) == (
+        "vit_h_14",
+        "resnet50",
+        "IMAGENET1K_V2",
+    )
+    same = cell("table8", "teacher ResNet-50", "student ResNet-50")
+    assert same.setup == cell("table2", "ULE, ResNet-50", "worst-group accuracy").setup
+    assert same.published == cell("table2", "ULE, ResNet-50", "worst-group accuracy").published
+
+
+SETUPS = tuple(Setup("erm", "parity", "fcn", (), f"data.seed={seed}") for seed in (1, 2))
+
+
+def test_an_average_over_settings_is_taken_seed_by_seed_and_needs_them_all():
+    average = Cell("row", "average", 1.0, over=SETUPS, pick="mean")
+    # seeds 0 and 1: (50 + 70) / 2 = 60, (60 + 80) / 2 = 70; their mean is 65
+    found = describe(average, {SETUPS[0]: [50.0, 60.0], SETUPS[1]: [70.0, 80.0]}, {})
+    assert (found["values"], found["ours"]) == ([60.0, 70.0], 65.0) and "at" not in found
+    for others in ({}, {SETUPS[1]: [80.0]}):  # with one seed only, it is not known which
+        half = describe(
+            average, {SETUPS[0]: [50.0, 60.0], **others}, {"erm on parity, fcn, data.seed=2": "it diverged"}
+        )
+        assert (half["values"], half["ours"], half["why_none"]) == ([], None, "skipped")
+
+
+def test_ule_beside_erm_in_training_and_in_the_test(tmp_path):
+    small = ("data.base=mini", "data.val=9800", "erm.epochs=1", "arch.width=8")
+    cells = tuple(
+        Cell("row", f"{method} {name}", 98.0, None, Setup(method, "mnist_sc", "fcn", (*own, *small)), measure)
+        for method, own in (("erm", ("erm=adadelta",)), ("ule", ()))
+        for name, measure in (("train", Trained()), ("test", Score("mnist")))
+    )
+    table = Table("ule", "small", "caption", cells, ())
+    found = reproduce(table, [0], results=tmp_path / "results", runs=tmp_path / "runs")
+    shares = [value["ours"] / 100 * (200, 2000)[number % 2] for number, value in enumerate(found["cells"])]
+    assert shares == pytest.approx([round(share) for share in shares])  # of 200 training and 2,000 test images
+    assert len(found["runs"]) == 2
