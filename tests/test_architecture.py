@@ -17,7 +17,7 @@ LAYERS = [
     {"saliency", "train", "select"},
     {"methods", "evaluation", "theory"},
     {"config"},
-    {"runs", "abstention", "surroundings"},
+    {"runs", "abstention", "follow", "surroundings"},
     {"experiment", "analysis"},
     {"engines"},
     {"sweep", "papers", "report"},

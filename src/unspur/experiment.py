@@ -18,9 +18,9 @@ from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation import evaluate
+from unspur.follow import Attributions, Together
 from unspur.methods.base import Checks, Fit
 from unspur.runs import ENDED, Run
-from unspur.train.follow import Attributions, Together
 from unspur.train.mining import mining_quality
 from unspur.train.observe import Dynamics
 from unspur.train.probe import Probe, highest_rate

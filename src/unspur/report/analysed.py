@@ -92,7 +92,7 @@ def _view(found: Mapping[str, Any], folder: Path, data: Dataset) -> Analysed:
         ),
         kinds=tuple(kinds.values()),
         maps=_tiles(maps, kinds, found["test"], data) if kinds else (),
-        planes=planes(found["surroundings"]),
+        planes=planes(found.get("surroundings")),  # older analyses lack it
         unknown=tuple(found["unknown"].items()),
     )
 
