@@ -4,12 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from unspur.analysis import FIGURES, FILE, _Look, activations, analyze, figures, surroundings
+from unspur.analysis import FIGURES, FILE, _Look, _ratios, analyze, figures
 from unspur.config import configure
 from unspur.data.base import Dataset, Split
 from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import UnspurError
+from unspur.evaluation import activations
 from unspur.experiment import run
 from unspur.metrics.attribution import mean_shares
 from unspur.metrics.compress import compressibility, prune
@@ -38,7 +39,7 @@ def test_the_analysis_is_stored_with_the_run(stored, found):
 
 
 def test_every_figure_is_there(found):
-    assert set(figures(found)) == set(FIGURES)
+    assert set(figures(found)) == set(FIGURES) - {"background attribution"}  # bits are no pictures
 
 
 def test_its_figures_are_those_of_the_metrics(stored, found):
@@ -111,14 +112,30 @@ def test_a_network_with_nothing_to_prune_says_so():
     assert "nothing to prune" in seen.unknown["prunability.node"]
 
 
-def test_the_surroundings_have_the_solution_in_their_middle(stored):
-    data = stored.config.data.load(DataFiles(None))
-    model, masks = stored.load_model(data), regions(stored.config.data, torch.Size([20]))
-    around = surroundings(model, data, "unbiased", masks, points=3)
-    with torch.no_grad():
-        accuracy = float((model(data.tests["unbiased"].x).argmax(1) == data.tests["unbiased"].y).double().mean())
-    assert around.axis == (-1.0, 0.0, 1.0)
-    assert around.values["accuracy"][1][1] == pytest.approx(accuracy)
-    middle = around.values["loss"][1][1]
-    assert middle < min(around.values["loss"][0][0], around.values["loss"][2][2])
-    assert 0 < around.values["spurious_use"][1][1] < 1
+def test_the_surroundings_are_there_when_asked_for(stored, found):
+    assert found["surroundings"] is None
+    around = analyze(stored.folder, around=True)["surroundings"]
+    assert len(around["loss"]) == len(around["axis"]) == 9 and around["spurious_by"] == "attribution"
+    analyze(stored.folder)  # as the other tests know it
+
+
+def test_background_is_what_lies_outside_the_objects_of_images_that_show_any():
+    y = torch.arange(4) % 2
+    split = Split(torch.randint(1, 256, (4, 1, 2, 2), dtype=torch.uint8), y)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
+    seen = _Look(model, Dataset("made", split, split, {"test": split}, ("a", "b")), split, 0)
+    objects = torch.zeros(4, 2, 2, dtype=torch.bool)
+    objects[:3, 0, 0] = True  # the last image shows nothing, and is left out
+    # a linear model's Integrated Gradients are weight times input
+    x = split.batch(torch.arange(4)).x.flatten(1)
+    own = (model[1].weight.detach()[model(x).argmax(1)] * x).abs()
+    share = own[:3, 1:].sum(1) / own[:3].sum(1)
+    found = seen.attribution({}, objects)["integrated_gradients"]["background"]
+    assert found == pytest.approx(float(share.mean()), abs=1e-5)
+
+
+def test_trainings_that_were_given_up_do_not_count_in_the_largest_loss_ratio(tmp_path):
+    lines = [{"stage": "erm", "loss_ratio": 0.9}, {"stage": "erm-2", "loss_ratio": 0.4}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert _ratios(tmp_path, {"facts": {"stage": "erm-2"}}) == [0.4]
+    assert _ratios(tmp_path, {"facts": {}}) == [0.9, 0.4]

@@ -17,13 +17,13 @@ LAYERS = [
     {"saliency", "train", "select"},
     {"methods", "evaluation", "theory"},
     {"config"},
-    {"runs", "abstention"},
+    {"runs", "abstention", "follow", "surroundings"},
     {"experiment", "analysis"},
     {"engines"},
     {"sweep", "papers", "report"},
     {"console", "demo"},
     {"cli_shared"},
-    {"cli_data"},
+    {"cli_data", "cli_sweep"},
     {"cli"},
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

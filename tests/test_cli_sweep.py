@@ -43,6 +43,7 @@ def test_a_sweep_prints_its_scores_and_draws_them(here, unspur_says, tmp_path):
     )
     assert code == 0 and errors == ""
     assert "erm.lr=0.1" in said and "unbiased accuracy" in said and "class separation" in said and "±" in said
+    assert "Usable erm.lr: from 0.1 to 0.5." in said and "with accuracy" in said
     assert "prunability" in (tmp_path / "lr.svg").read_text()
 
 
@@ -76,6 +77,29 @@ def test_an_analysis_is_printed_stored_and_json(here, unspur_says, tmp_path):
     code, said, _ = unspur_says("analyze", folder, "--json")
     found, stored = json.loads(said), json.loads((folder / "analysis.json").read_text())
     assert found | {"seconds": 0} == stored | {"seconds": 0}
+
+
+def test_masks_that_do_not_exist_are_a_mistake_and_the_analysis_stays(here, unspur_says, tmp_path):
+    unspur_says(*sweeping(tmp_path, "erm.lr=0.5"))
+    folder = next(tmp_path.iterdir())
+    code, said, errors = unspur_says("analyze", folder, "--foreground", tmp_path / "masks.npy")
+    assert (code, said) == (2, "") and "Only images have a foreground" in errors
+    assert not (folder / "analysis.json").exists()
+
+
+def test_a_probe_names_the_highest_rate_that_converges(unspur_says):
+    settings = [part for setting in (*TINY, "erm.lr=0.5") for part in ("--set", setting)]
+    code, said, _ = unspur_says("probe", "erm", "parity", *settings, "--json")
+    found = json.loads(said)
+    assert code == 0 and found["lr"] == max(found["converge"])
+    assert {trial["lr"] for trial in found["trials"]} >= set(found["converge"])
+    code, said, _ = unspur_says("probe", "erm", "parity", *settings)
+    assert code == 0 and f"--set erm.lr={found['lr']:g}" in said
+
+
+def test_a_method_without_a_recipe_cannot_be_probed(unspur_says):
+    code, said, errors = unspur_says("probe", "ule_last_layer", "parity")
+    assert (code, said) == (2, "") and "ule_last_layer has no setting erm.lr" in errors
 
 
 def test_a_folder_that_is_no_run_is_a_mistake(unspur_says, tmp_path):

@@ -7,7 +7,7 @@ import unspur.sweep
 from unspur.engines import Outcome, work
 from unspur.errors import UnspurError
 from unspur.runs import Run
-from unspur.sweep import plan, summary, sweep
+from unspur.sweep import _usable_range, _with_accuracy, plan, summary, sweep
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
 
@@ -152,3 +152,36 @@ def test_runs_are_analysed_on_request_even_when_they_were_done_before(tmp_path, 
 def test_two_ways_to_write_a_value_are_one_run(tmp_path, here):
     sweep(points(["erm.lr=0.1,0.10"], seeds=[0]), tmp_path)
     assert len(here) == 1
+
+
+def described(usable, key="erm.lr", values=("0.001", "0.01", "0.1", "1", "10")):
+    return [{"settings": {key: value}, "usable": good} for value, good in zip(values, usable, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("usable", "found"),
+    [
+        ((True, True, True, True, True), [0.001, 10.0]),
+        ((True, True, False, True, False), [0.001, 0.01]),  # up to the first that fails, whatever comes behind it
+        ((False, True, True, False, False), [0.01, 0.1]),  # too low to fit in the epochs there were
+        ((False,) * 5, None),
+    ],
+)
+def test_the_usable_range_ends_before_the_first_rate_that_fails(usable, found):
+    assert _usable_range(described(usable)) == found
+    assert _usable_range(described(usable)[::-1]) == found  # in whatever order the grid has them
+
+
+def test_names_and_several_keys_have_no_range():
+    assert _usable_range(described((True, True), "erm", ("sgd", "adam"))) is None
+    assert _usable_range([{"settings": {"a": "1", "b": "2"}, "usable": True}]) is None
+
+
+def test_scores_are_correlated_with_the_unbiased_accuracy_over_all_runs():
+    # ranks of the accuracy 1, 2, 3, 4; of the ratio 2, 1, 4, 3: 1 - 6 (1 + 1 + 1 + 1) / (4 * 15) = 0.6
+    scores = [(0.5, 0.3), (0.6, 0.2), (0.7, 0.9), (0.8, 0.8)]
+    rows = [{"scores": {"a accuracy": 0.1, "unbiased accuracy": a, "max loss ratio": r}} for a, r in scores]
+    found = _with_accuracy([{"runs": rows[:2]}, {"runs": [*rows[2:], {"scores": {}}]}])
+    assert found["max loss ratio"] == pytest.approx(0.6)
+    assert "unbiased accuracy" not in found and found["a accuracy"] is None  # which never changes
+    assert _with_accuracy([{"runs": [{"scores": {}}]}]) == {}

@@ -17,17 +17,17 @@ from unspur.data.base import Dataset, Split, aligned_with
 from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import UnspurError, unknown
-from unspur.evaluation import predict
+from unspur.evaluation import activations, chosen, predict, some
 from unspur.files import write_json, write_tensors
-from unspur.metrics.attribution import attribution_entropy, mean_shares
+from unspur.metrics.attribution import attribution_entropy, background_share, mean_shares
 from unspur.metrics.compress import Unit, compressibility, layer_weights, pq_index, prunability, sparsity
 from unspur.metrics.dynamics import logit_norm, max_loss_ratio, mean_losses, parameter_norm
-from unspur.metrics.landscape import Landscape, landscape
 from unspur.metrics.represent import average_selectivity, class_separation
-from unspur.models.base import evaluating, head_of, penultimate
+from unspur.models.base import head_of
 from unspur.runs import Run
 from unspur.saliency.attributions import AttributionKind, attributions
-from unspur.train.seeds import stream
+from unspur.saliency.foreground import foreground as foreground_of
+from unspur.surroundings import surroundings
 
 T = TypeVar("T")
 
@@ -56,6 +56,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "core attribution": ("attribution", "integrated_gradients", "shares", "core"),
     "spurious attribution": ("attribution", "integrated_gradients", "shares", "spurious"),
     "noise attribution": ("attribution", "integrated_gradients", "shares", "noise"),
+    "background attribution": ("attribution", "integrated_gradients", "background"),
     "attribution entropy": ("attribution", "integrated_gradients", "entropy"),
     "max loss ratio": ("training", "max_loss_ratio"),
     "aligned / conflicting loss": ("training", "loss_ratio"),
@@ -64,11 +65,20 @@ FIGURES: dict[str, tuple[str, ...]] = {
 }
 
 
-def analyze(folder: Path, *, data_dir: Path | None = None, test: str | None = None) -> dict[str, Any]:
+def analyze(
+    folder: Path,
+    *,
+    data_dir: Path | None = None,
+    test: str | None = None,
+    foreground: str | None = None,
+    around: bool = False,
+) -> dict[str, Any]:
     """Compute every metric of the finished run in ``folder`` and store them there as analysis.json.
 
-    ``test`` names the test set; without it the one called unbiased is taken, else the first. What cannot be computed
-    for this model or data is None, and ``unknown`` says why.
+    ``test`` names the test set; without it the one called unbiased is taken, else the first. ``foreground`` says where
+    the objects in its images are (a .npy file of masks, or deeplabv3), for the share of attribution on the background.
+    ``around`` asks for the surroundings of the solution as well, which take longer than all the rest. What cannot be
+    computed for this model or data is None, and ``unknown`` says why.
     """
     began = time.monotonic()
     stored = Run.open(folder)
@@ -79,17 +89,19 @@ def analyze(folder: Path, *, data_dir: Path | None = None, test: str | None = No
     name = test or ("unbiased" if "unbiased" in data.tests else next(iter(data.tests)))
     if name not in data.tests:
         raise unknown("test set", name, data.tests)
-    model = stored.load_model(data)
+    model, masks = stored.load_model(data), regions(stored.config.data, data.sample_shape)
     look = _Look(model, data, data.tests[name], stored.config.seed)
+    objects = foreground_of(foreground, data.tests[name], look.index[:ATTRIBUTED]) if foreground else None
     found = {
         "key": stored.config.key,
         "test": name,
         "samples": len(look.sample),
         **look.compression(),
         **look.representation(),
-        "attribution": look.attribution(regions(stored.config.data, data.sample_shape)),
+        "attribution": look.attribution(masks, objects),
         "norms": {"parameters": parameter_norm(model), "logits": logit_norm(look.logits)},
-        "training": {"max_loss_ratio": max_loss_ratio(_ratios(folder)), **look.losses()},
+        "training": {"max_loss_ratio": max_loss_ratio(_ratios(folder, result)), **look.losses()},
+        "surroundings": surroundings(model, data, name, masks, seed=stored.config.seed) if around else None,
         "unknown": look.unknown,
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -118,8 +130,8 @@ class _Look:
 
     def __init__(self, model: nn.Module, data: Dataset, test: Split, seed: int) -> None:
         self.model, self.data = model, data
-        self.test, self.train = (_some(split, SCORED, seed) for split in (test, data.train))
-        self.index = _chosen(test, SAMPLES, seed)
+        self.test, self.train = (some(split, SCORED, seed) for split in (test, data.train))
+        self.index = chosen(test, SAMPLES, seed)
         self.sample = test.subset(self.index)
         self.shown: dict[str, Tensor] = {}
         self.unknown: dict[str, str] = {}
@@ -166,7 +178,7 @@ class _Look:
             "bsi": bsi or None,
         }
 
-    def attribution(self, masks: Mapping[str, Tensor]) -> dict[str, Any]:
+    def attribution(self, masks: Mapping[str, Tensor], objects: Tensor | None = None) -> dict[str, Any]:
         device = next(self.model.parameters()).device
         x = self.sample.batch(torch.arange(min(ATTRIBUTED, len(self.sample))), device).x
         found: dict[str, Any] = {"samples": len(x)}
@@ -179,11 +191,10 @@ class _Look:
             if maps.ndim == 4:
                 self.shown |= {"index": self.index[:SHOWN], "predicted": self.logits[:SHOWN].argmax(1)}
                 self.shown[kind] = maps[:SHOWN].sum(1).abs()
-            entropy = attribution_entropy(maps)
-            entropy = entropy[~entropy.isnan()]
             found[kind] = {
                 "shares": mean_shares(maps, masks) if masks else None,
-                "entropy": float(entropy.mean()) if len(entropy) else None,
+                "background": None if objects is None else _background(maps, objects),
+                "entropy": _known_mean(attribution_entropy(maps)),
             }
         return found
 
@@ -197,66 +208,26 @@ class _Look:
         return {"aligned_loss": means.aligned, "conflicting_loss": means.conflicting, "loss_ratio": means.ratio}
 
 
-@torch.no_grad()
-def activations(model: nn.Module, split: Split, batch_size: int = 500) -> Tensor:
-    """Penultimate activations (samples, neurons) of ``split``, in evaluation mode."""
-    device = next(model.parameters()).device
-    with evaluating(model):
-        parts = [
-            penultimate(model, split.batch(index, device).x).cpu()
-            for index in torch.arange(len(split)).split(batch_size)
-        ]
-    return torch.cat(parts)
-
-
-def surroundings(
-    model: nn.Module, data: Dataset, test: str, masks: Mapping[str, Tensor], *, points: int = 9, seed: int = 0
-) -> Landscape:
-    """Training loss, test accuracy and spurious use around a solution (Figure 9), each on 500 samples.
-
-    Spurious use is the share of Integrated Gradients on the mask ``spurious`` where there is one, else the mean
-    bias-selectivity of the penultimate neurons for the first attribute; without either it is left out.
-    """
-    train, tested = (_some(split, 500, seed) for split in (data.train, data.tests[test]))
-
-    def spurious_share(moved: nn.Module) -> float:
-        x = tested.batch(torch.arange(min(50, len(tested)))).x
-        share = mean_shares(attributions("integrated_gradients", moved, x), {"spurious": masks["spurious"]})["spurious"]
-        return float("nan") if share is None else share
-
-    def bias_selectivity(moved: nn.Module) -> float:
-        values, label = next(iter(tested.attributes.values())).unique(return_inverse=True)
-        return average_selectivity(activations(moved, tested), label, len(values))
-
-    measures: dict[str, Callable[[nn.Module], float]] = {
-        "loss": lambda moved: float(functional.cross_entropy(predict(moved, train), train.y)),
-        "accuracy": lambda moved: float((predict(moved, tested).argmax(1) == tested.y).double().mean()),
-    }
-    if "spurious" in masks:
-        measures["spurious_use"] = spurious_share
-    elif tested.attributes:
-        measures["spurious_use"] = bias_selectivity
-    return landscape(model, measures, points=points, seed=seed)
-
-
 def _compression(z: Tensor) -> dict[str, float]:
     measures = {"sparsity": sparsity, "compressibility": compressibility, "pq_index": pq_index}
     return {name: float(measure(z).mean()) for name, measure in measures.items()}
 
 
-def _chosen(split: Split, count: int, seed: int) -> Tensor:
-    """The numbers of at most ``count`` samples, drawn at random; all of them in order if there are no more."""
-    if len(split) <= count:
-        return torch.arange(len(split))
-    return torch.randperm(len(split), generator=stream(seed, "analysis"))[:count]
+def _known_mean(values: Tensor) -> float | None:
+    known = values[~values.isnan()]
+    return float(known.mean()) if len(known) else None
 
 
-def _some(split: Split, count: int, seed: int) -> Split:
-    return split if len(split) <= count else split.subset(_chosen(split, count, seed))
+def _background(maps: Tensor, objects: Tensor) -> float | None:
+    """The mean share of attribution on the background, over the images in which there is any object."""
+    shown = objects.flatten(1).any(1)
+    return _known_mean(background_share(maps[shown], objects[shown]))
 
 
-def _ratios(folder: Path) -> list[float]:
-    """The largest loss ratio of each epoch, as the training noted them."""
+def _ratios(folder: Path, result: Mapping[str, Any]) -> list[float]:
+    """The largest loss ratio of each epoch, as the training noted them; not of trainings that were given up."""
+    kept = result.get("facts", {}).get("stage")
     path = folder / "metrics.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [line["loss_ratio"] for line in map(json.loads, lines) if "loss_ratio" in line]
+    noted = [line for line in map(json.loads, lines) if "loss_ratio" in line]
+    return [line["loss_ratio"] for line in noted if kept is None or line["stage"] == kept]

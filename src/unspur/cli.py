@@ -9,7 +9,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from unspur.cli_data import data_app
-from unspur.cli_shared import DataDir, DataName, Json, Settings, print_json, say, show_specs
+from unspur.cli_shared import DataDir, DataName, Json, Method, RunFolder, Settings, print_json, say, show_specs
+from unspur.cli_sweep import analyze, probe, sweep
 from unspur.errors import RunFailed, UnspurError
 from unspur.version import __version__
 
@@ -18,9 +19,6 @@ from unspur.version import __version__
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 INTERRUPTED = 130  # the exit code of Ctrl-C, by which typer reports it
 app.add_typer(data_app, name="data")
-
-Method = Annotated[str, typer.Argument(help="A method, as listed by `unspur methods`.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
 def _version(wanted: bool) -> None:
@@ -72,6 +70,10 @@ def train(
     out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
     devices: Annotated[int, typer.Option(help="Processes that train together, one a device.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+    follow: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="After each epoch, see where attributions lie and what neuron N uses."),
+    ] = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -83,7 +85,8 @@ def train(
     from unspur.experiment import run
 
     config = configure(method, dataset, arch, seed, settings or [])
-    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, progress=True, say=say)
+    more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
+    result = run(config, out, data_dir=data_dir, progress=True, say=say, **more)
     _print_outcome(result, as_json)
     if result["status"] == "diverged":
         raise typer.Exit(1)
@@ -142,62 +145,9 @@ def reproduce(
         print_table(outcome)
 
 
-@app.command()
-def sweep(
-    method: Method,
-    dataset: DataName,
-    grid: Annotated[list[str], typer.Option(metavar="KEY=V1,V2", help="Values to try; several grids multiply.")],
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
-    arch: Annotated[str | None, typer.Option(help="An architecture, as listed by `unspur archs`.")] = None,
-    settings: Settings = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs at a time, one thread each; else one a processor.")] = None,
-    engine: Annotated[str, typer.Option(help="local processes, or a ray cluster.")] = "local",
-    analyze: Annotated[bool, typer.Option("--analyze", help="Also analyse every run (see `unspur analyze`).")] = False,
-    figure: Annotated[Path | None, typer.Option(help="Draw all scores over the grid's key: an SVG file.")] = None,
-    out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
-    data_dir: DataDir = None,
-    as_json: Json = False,
-) -> None:
-    """Do many runs: every point of a grid, with every seed. Start it again to go on where it stopped.
-
-    Example: unspur sweep erm parity --grid erm.lr=0.01,0.1,0.5 --seeds 0,1,2 --jobs 2
-    """
-    from unspur.console import print_sweep
-    from unspur.papers.reproduce import parse_seeds
-    from unspur.report.sweeps import write_figure
-    from unspur.sweep import plan
-    from unspur.sweep import sweep as do_sweep
-
-    points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [])
-    more: dict[str, Any] = {"jobs": jobs, "engine": engine, "analyze": analyze, "data_dir": data_dir}
-    found = do_sweep(points, out, progress=True, say=say, **more)
-    if figure:
-        write_figure(found, figure)
-    if as_json:
-        print_json(found)
-    else:
-        print_sweep(found)
-
-
-@app.command()
-def analyze(
-    run: RunFolder,
-    test: Annotated[str | None, typer.Option(help="A test set; else the unbiased one, or the first.")] = None,
-    data_dir: DataDir = None,
-    as_json: Json = False,
-) -> None:
-    """Compute every metric and attribution statistic of a stored run, and keep them in its analysis.json.
-
-    Example: unspur analyze runs/erm-double_mnist-0123456789ab
-    """
-    from unspur.analysis import analyze as analyze_run
-    from unspur.console import print_analysis
-
-    found = analyze_run(run, data_dir=data_dir, test=test)
-    if as_json:
-        print_json(found)
-    else:
-        print_analysis(found)
+app.command()(sweep)
+app.command()(analyze)
+app.command()(probe)
 
 
 @app.command()

@@ -14,6 +14,8 @@ DataDir = Annotated[
     typer.Option("--data-dir", envvar="UNSPUR_DATA", help="Where data sets lie; else the user's cache is searched."),
 ]
 DataName = Annotated[str, typer.Argument(metavar="DATASET", help="A data set, as listed by `unspur data list`.")]
+Method = Annotated[str, typer.Argument(help="A method, as listed by `unspur methods`.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change any setting, such as erm.lr=0.1 or data.conflict=0.005."),

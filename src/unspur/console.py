@@ -69,12 +69,31 @@ def print_sweep(found: Mapping[str, Any]) -> None:
         table.add_column("\n".join(f"{key}={value}" for key, value in point["settings"].items()), justify="right")
     for key in correlations:
         table.add_column(f"rank correlation\nwith {key}", justify="right")
+    table.add_column("rank correlation\nwith accuracy", justify="right")
     table.add_row("runs", *(_statuses(point) for point in points))
     for name in dict.fromkeys(name for point in points for name in point["scores"]):
-        ranks = [scores.get(name) for scores in correlations.values()]
+        ranks = [scores.get(name) for scores in (*correlations.values(), found["with_accuracy"])]
         cells = [_score(name, point["scores"].get(name)) for point in points]
         table.add_row(name, *cells, *("-" if rank is None else f"{rank:+.2f}" for rank in ranks))
-    _console().print(table)
+    console = _console()
+    console.print(table)
+    if found["usable_range"]:
+        (key,), (low, high) = points[0]["settings"], found["usable_range"]
+        console.print(f"Usable {key}: from {low:g} to {high:g}.", highlight=False, markup=False)
+
+
+def print_probe(found: Mapping[str, Any]) -> None:
+    """The rates that were tried, and the highest that converges."""
+    table = Table(title=f"{found['method']} on {found['dataset']}, {found['arch']}: short trainings")
+    for heading in ("erm.lr", "accuracy", "loss", ""):
+        table.add_column(heading, justify="right")
+    for trial in found["trials"]:
+        loss = "not finite" if trial["loss"] is None else f"{trial['loss']:.4g}"
+        verdict = "converges" if trial["lr"] in found["converge"] else "does not"
+        table.add_row(f"{trial['lr']:g}", percent(trial["accuracy"]), loss, verdict)
+    console = _console()
+    console.print(table)
+    console.print(f"The highest rate that converges: --set erm.lr={found['lr']:g}", highlight=False, markup=False)
 
 
 def _statuses(point: Mapping[str, Any]) -> str:

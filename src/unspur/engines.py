@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -193,6 +194,30 @@ def _ray(workers: int | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    with _stdout_on_stderr():
+        _connect(ray, workers)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _stdout_on_stderr() -> Iterator[None]:
+    """Send what this process writes to stdout to stderr: Ray's own library writes there, past Python."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _connect(ray: Any, workers: int | None) -> None:
+    """Connect to the cluster at RAY_ADDRESS, else to the one that runs here, else to a new one."""
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _reach(address)
@@ -204,10 +229,6 @@ def _ray(workers: int | None) -> Iterator[Any]:
             raise _unreachable(address, error) from None
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
         ray.init(address="local", num_cpus=workers or processors(), include_dashboard=False, **quiet)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
 
 
 def _reach(address: str) -> None:
@@ -222,8 +243,8 @@ def _reach(address: str) -> None:
 
 def _unreachable(address: str, error: OSError) -> UnspurError:
     return UnspurError(
-        f"No Ray cluster can be reached at RAY_ADDRESS={address} ({error.strerror or error}); start one, or unset "
-        "RAY_ADDRESS."
+        f"No Ray cluster can be reached at RAY_ADDRESS={address} ({error.strerror or error}); start one, unset "
+        "RAY_ADDRESS, or set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN if it demands a token."
     )
 
 

@@ -15,13 +15,39 @@ from unspur.metrics.groups import (
     wilson_interval,
     worst_group_accuracy,
 )
+from unspur.models.base import evaluating, penultimate
 from unspur.train.loop import outputs
+from unspur.train.seeds import stream
 
 
 def predict(model: nn.Module, split: Split) -> Tensor:
     """The model's logits for every sample of ``split``, in order, computed where the model is."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     return torch.cat([logits.cpu() for _, logits in outputs(model, split, device)])
+
+
+@torch.no_grad()
+def activations(model: nn.Module, split: Split, batch_size: int = 500) -> Tensor:
+    """Penultimate activations (samples, neurons) of ``split``, in evaluation mode."""
+    device = next(model.parameters()).device
+    with evaluating(model):
+        parts = [
+            penultimate(model, split.batch(index, device).x).cpu()
+            for index in torch.arange(len(split)).split(batch_size)
+        ]
+    return torch.cat(parts)
+
+
+def chosen(split: Split, count: int, seed: int) -> Tensor:
+    """The numbers of at most ``count`` samples, drawn at random; all of them in order if there are no more."""
+    if len(split) <= count:
+        return torch.arange(len(split))
+    return torch.randperm(len(split), generator=stream(seed, "analysis"))[:count]
+
+
+def some(split: Split, count: int, seed: int) -> Split:
+    """At most ``count`` samples of ``split``, drawn at random."""
+    return split if len(split) <= count else split.subset(chosen(split, count, seed))
 
 
 def evaluate(model: nn.Module, data: Dataset) -> dict[str, Any]:

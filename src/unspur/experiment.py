@@ -15,13 +15,17 @@ from unspur.abstention import selective_scores
 from unspur.config import Config, configure_data
 from unspur.data.base import Dataset
 from unspur.data.fetch import DataFiles
+from unspur.data.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation import evaluate
+from unspur.follow import Attributions, Together
 from unspur.methods.base import Checks, Fit
 from unspur.runs import ENDED, Run
 from unspur.train.mining import mining_quality
 from unspur.train.observe import Dynamics
+from unspur.train.probe import Probe, highest_rate
 from unspur.train.progress import ProgressBar
+from unspur.train.recipe import Optimiser
 from unspur.train.session import Session, leave_group, silent
 
 
@@ -32,17 +36,22 @@ def run(
     data_dir: Path | None = None,
     devices: int = 1,
     resume: bool = False,
+    follow: int | None = None,
     progress: bool = False,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> dict[str, Any]:
     """Do the run that ``config`` describes, or find it done, and return its result.
 
-    An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written.
+    An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written. With
+    ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also tells where attributions lie and
+    how much of what that neuron fires for is spurious; the weights are the same with and without.
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
     stored = Run.create(out, config)
     if (result := stored.result()) and result["status"] in ENDED:
+        if follow is not None:
+            say(f"{stored.folder} has ended before, so that nothing was followed; delete it to do the run again.")
         return result
     if stored.started and not resume and not result:
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
@@ -50,11 +59,34 @@ def run(
     model = config.arch.build(data, seed=config.seed)
     if isinstance(config.method, Checks):
         config.method.check(model, data.train)
+    if follow is not None:
+        _followed(config, data, follow).check(model)
     with stored.working(say) as waited:
         if waited and (result := stored.result()) and result["status"] in ENDED:
             return result
         stored.begin()
-        return _launch(stored, data_dir, devices, progress)
+        return _launch(stored, data_dir, devices, progress, follow)
+
+
+def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = False) -> dict[str, Any]:
+    """The highest learning rate at which a method's ``erm`` recipe still converges, by short trainings (large-LR 4.2).
+
+    They begin at the recipe's own rate and are judged on training data; nothing is stored.
+    """
+    recipe = getattr(config.method, "erm", None)
+    if not isinstance(recipe, Optimiser):
+        raise UnspurError(
+            f"{config.method.name} has no setting erm.lr whose highest value could be found; see `unspur methods`."
+        )
+    probe = getattr(config.method, "probe", Probe())
+    data = config.data.load(DataFiles(data_dir))
+    model = config.arch.build(data, seed=config.seed)
+    bar = ProgressBar("probe") if progress else None
+    with bar or contextlib.nullcontext():
+        session = Session(progress=bar or silent)
+        rates, trials = highest_rate(model, data.train, recipe, probe, seed=config.seed, session=session)
+    names = {"method": config.method.name, "dataset": config.data.name, "arch": config.arch.name, "seed": config.seed}
+    return {**names, "lr": rates[0], "converge": rates[::-1], "trials": [trial._asdict() for trial in trials]}
 
 
 def score_run(
@@ -84,23 +116,30 @@ def score_run(
     return scored
 
 
-def _launch(stored: Run, data_dir: Path | None, devices: int, progress: bool) -> dict[str, Any]:
+def _launch(stored: Run, data_dir: Path | None, devices: int, progress: bool, follow: int | None) -> dict[str, Any]:
     """Work in this process, or in one process a device."""
     if devices == 1:
-        return _work(Fabric(accelerator="auto", devices=1), stored, data_dir, progress)
+        return _work(Fabric(accelerator="auto", devices=1), stored, data_dir, progress, follow)
     fabric = Fabric(accelerator="auto", devices=devices, strategy="ddp_spawn")
-    result: dict[str, Any] = fabric.launch(partial(_work_together, stored=stored, data_dir=data_dir, progress=progress))
+    rest: dict[str, Any] = {"stored": stored, "data_dir": data_dir, "progress": progress, "follow": follow}
+    result: dict[str, Any] = fabric.launch(partial(_work_together, **rest))
     return result
 
 
-def _work_together(fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool) -> dict[str, Any]:
+def _work_together(fabric: Fabric, **rest: Any) -> dict[str, Any]:
     try:
-        return _work(fabric, stored, data_dir, progress)
+        return _work(fabric, **rest)
     finally:
         leave_group()
 
 
-def _work(fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool) -> dict[str, Any]:
+def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
+    return Attributions(data.train, regions(config.data, data.sample_shape), neuron, config.seed)
+
+
+def _work(
+    fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool, follow: int | None = None
+) -> dict[str, Any]:
     config, leader = stored.config, fabric.is_global_zero
     bar = ProgressBar(stored.folder.name) if progress and leader else None
     session = Session(fabric, stored.folder, bar or silent)
@@ -113,7 +152,8 @@ def _work(fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool) ->
         try:
             data = config.data.load(DataFiles(data_dir))
             model = config.arch.build(data, seed=config.seed)
-            session.observer = Dynamics(data.train)
+            followed = [] if follow is None else [_followed(config, data, follow)]
+            session.observer = Together([Dynamics(data.train), *followed])
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
             if not leader:
                 return {}

@@ -5,16 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
-import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from unspur.analysis import FILE as ANALYSIS
 from unspur.analysis import figures
@@ -25,6 +20,7 @@ from unspur.errors import require, unknown
 from unspur.files import read_json
 from unspur.metrics.correlation import rank_correlation
 from unspur.runs import ENDED, Run
+from unspur.train.progress import RunsBar
 
 LOST = 0.25  # of the training accuracy below the best at which a point is no longer usable (large-LR 4.2)
 SCORES = ("accuracy", "worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
@@ -108,7 +104,7 @@ def sweep(
     data = str(data_dir) if data_dir else None
     queue = [Job(config.to_json(), str(out), data, analyze) for config in left]
     outcomes: dict[str, Outcome] = {}
-    bar = _Bar(len(configs), len(configs) - len(left)) if progress else None
+    bar = RunsBar(len(configs), len(configs) - len(left)) if progress else None
     with bar or nullcontext(), closing(ENGINES[engine](queue, jobs)) as ended:
         for number, outcome in ended:
             outcomes[left[number].key] = outcome
@@ -139,8 +135,10 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
     """What the runs of ``points`` found: for each point the mean and deviation of every score over its seeds.
 
     ``usable`` says whether every seed of a point ended well: none diverged or failed, and none fits the training set
-    25 points worse than the best point does. ``correlations`` has the rank correlation of each score with each key that
-    is a number, over all runs.
+    25 points worse than the best point does. ``usable_range`` is the lowest and highest usable value of a grid over one
+    number, up to the first that is not (4.2). ``correlations`` has the rank correlation of each score with each key
+    that is a number, ``with_accuracy`` that with the accuracy on the unbiased test set, or the first (Figure 12); both
+    over all runs.
     """
     rows = [[_row(Run.create(out, config), outcomes or {}) for config in point.configs] for point in points]
     fitted = [row["scores"].get("training accuracy") for runs in rows for row in runs]
@@ -166,7 +164,9 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
         "arch": first.arch.name,
         "seeds": [config.seed for config in points[0].configs],
         "points": described,
+        "usable_range": _usable_range(described),
         "correlations": _correlations(described),
+        "with_accuracy": _with_accuracy(described),
     }
 
 
@@ -210,12 +210,45 @@ def _spread(values: Sequence[float]) -> dict[str, Any]:
     return {"mean": statistics.fmean(values), "deviation": deviation, "n": len(values)}
 
 
+def _places(points: Sequence[dict[str, Any]], key: str) -> list[float] | None:
+    """Each point's value of ``key``; None if they are names, which have no order."""
+    try:
+        return [float(point["settings"][key]) for point in points]
+    except ValueError:
+        return None
+
+
+def _usable_range(points: Sequence[dict[str, Any]]) -> list[float] | None:
+    """From the lowest usable value of the grid's only key up to the last before one that is not."""
+    key, *others = points[0]["settings"]
+    places = _places(points, key)
+    if others or places is None:
+        return None
+    ordered = sorted(zip(places, (point["usable"] for point in points), strict=True))
+    above = itertools.dropwhile(lambda pair: not pair[1], ordered)
+    kept = [place for place, _ in itertools.takewhile(lambda pair: pair[1], above)]
+    return [kept[0], kept[-1]] if kept else None
+
+
+def _with_accuracy(points: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """The rank correlation of every score with the first test set's accuracy, or the unbiased one's."""
+    runs = [row["scores"] for point in points for row in point["runs"]]
+    names = list(dict.fromkeys(name for scores in runs for name in scores))
+    tests = [name for name in names if name.endswith(" accuracy")]
+    if not tests:
+        return {}
+    main = "unbiased accuracy" if "unbiased accuracy" in tests else tests[0]
+    both = {name: [scores for scores in runs if name in scores and main in scores] for name in names if name != main}
+    return {
+        name: rank_correlation([s[main] for s in scores], [s[name] for s in scores]) for name, scores in both.items()
+    }
+
+
 def _correlations(points: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
     found: dict[str, dict[str, float | None]] = {}
     for key in points[0]["settings"]:
-        try:
-            places = [float(point["settings"][key]) for point in points]
-        except ValueError:  # names have no order
+        places = _places(points, key)
+        if places is None:
             continue
         runs = [(place, row["scores"]) for place, point in zip(places, points, strict=True) for row in point["runs"]]
         names = dict.fromkeys(name for _, scores in runs for name in scores)
@@ -226,44 +259,3 @@ def _correlations(points: Sequence[dict[str, Any]]) -> dict[str, dict[str, float
             for name in names
         }
     return found
-
-
-class _Bar:
-    """Runs that have ended and the time that the others will take, on stderr; nothing when that is not a terminal."""
-
-    def __init__(self, total: int, done: int) -> None:
-        self._bar = Progress(
-            TextColumn("sweep"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
-        )
-        self._task = self._bar.add_task("", total=total, completed=done, left="")
-        self._left, self._done, self._began = total - done, 0, time.monotonic()
-
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-    def ended(self) -> None:
-        """One more run has ended."""
-        self._done += 1
-        pace = (time.monotonic() - self._began) / self._done
-        left = duration(pace * (self._left - self._done))
-        self._bar.update(self._task, advance=1, left=f"about {left} left" if self._done < self._left else "")
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it.
-
-    >>> duration(45), duration(170), duration(9000)
-    ('45 s', '3 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -57,7 +57,9 @@ def test_a_rate_that_fails_later_gives_way_to_the_next_lower_one(monkeypatch, fa
     fit = LargeLR().fit(model(), split())
     assert [(stage, lr) for stage, lr, _ in trained] == [("erm", 0.4), ("erm-2", 0.2)]
     assert trained[0][2] == trained[1][2]  # both began with the same weights
-    assert fit.facts["lr"] == 0.2 and [entry["lr"] for entry in fit.facts["given_up"]] == [0.4]
+    assert (fit.facts["lr"], fit.facts["stage"]) == (0.2, "erm-2") and [
+        entry["lr"] for entry in fit.facts["given_up"]
+    ] == [0.4]
 
 
 def test_divergence_at_every_rate_is_divergence(monkeypatch):

@@ -55,5 +55,5 @@ class LargeLR:
             if accuracy >= best - self.probe.lost or rate == rates[-1]:
                 break
             given_up.append({"lr": rate, "why": f"It fitted {accuracy:.4f} of the training set, the probe {best:.4f}."})
-        facts = {"lr": rate, "given_up": given_up, "probe": [trial._asdict() for trial in trials]}
+        facts = {"lr": rate, "stage": stage, "given_up": given_up, "probe": [trial._asdict() for trial in trials]}
         return Fit(model, facts=facts)

@@ -16,6 +16,7 @@ from unspur.files import read_json, read_tensors
 from unspur.report.curves import Chart, share_chart
 from unspur.report.gallery import Layer, Tile
 from unspur.report.pictures import drawable, heat, picture
+from unspur.report.planes import Plane, planes
 
 MEANINGS = {
     "prunability": "accuracy left after pruning nodes or kernels, mean over shares from 0 to 0.9 (1: nothing is lost)",
@@ -32,6 +33,7 @@ MEANINGS = {
     "core attribution": "share of Integrated Gradients on what carries the class",
     "spurious attribution": "share of it on the shortcut",
     "noise attribution": "share of it on what means nothing",
+    "background attribution": "share of it outside the objects, over images that show any",
     "attribution entropy": "how widely it is spread, in nats",
     "max loss ratio": "largest share of a batch's loss that its bias-conflicting samples had in training",
     "aligned / conflicting loss": "mean training loss of aligned samples over that of conflicting ones",
@@ -51,7 +53,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Analysed:
-    """A run's analysis: its figures, pruning curves and attributions, and what could not be found."""
+    """A run's analysis: its figures, pruning curves, attributions and surroundings, and what could not be found."""
 
     test: str
     samples: int
@@ -59,6 +61,7 @@ class Analysed:
     charts: tuple[Chart, ...]
     kinds: tuple[str, ...]
     maps: tuple[Tile, ...]
+    planes: tuple[Plane, ...]  # around the solution
     unknown: tuple[tuple[str, str], ...]
 
 
@@ -89,6 +92,7 @@ def _view(found: Mapping[str, Any], folder: Path, data: Dataset) -> Analysed:
         ),
         kinds=tuple(kinds.values()),
         maps=_tiles(maps, kinds, found["test"], data) if kinds else (),
+        planes=planes(found.get("surroundings")),  # older analyses lack it
         unknown=tuple(found["unknown"].items()),
     )
 

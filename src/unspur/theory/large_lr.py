@@ -1,4 +1,4 @@
-"""Why large logits favour the core: Propositions 1 and 2 of the large-learning-rate paper (section 4, supplement D).
+"""Why large logits favour the core: Propositions 1 and 2 of the large-learning-rate paper (section 6, supplement D).
 
 A network that predicts by the shortcut is right on bias-aligned samples and wrong on bias-conflicting ones. Scale its
 logits f by k: the loss of the wrong ones grows like k, that of the right ones falls like e^(-alpha k). A sample is

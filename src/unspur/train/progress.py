@@ -1,12 +1,22 @@
-"""A progress bar with the time left, on stderr, for people only."""
+"""Progress bars with the time left, on stderr, for people only."""
 
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 class ProgressBar:
@@ -39,3 +49,45 @@ class ProgressBar:
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(f"{self._title} · {stage}", total=1.0)
         self._bars.update(self._tasks[stage], completed=done)
+
+
+class RunsBar:
+    """Runs that have ended and the time that the others will take, on stderr; nothing when that is not a terminal."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._bar = Progress(
+            TextColumn("sweep"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._bar.add_task("", total=total, completed=done, left="")
+        self._left, self._done, self._began = total - done, 0, time.monotonic()
+
+    def __enter__(self) -> RunsBar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    def ended(self) -> None:
+        """One more run has ended."""
+        self._done += 1
+        pace = (time.monotonic() - self._began) / self._done
+        left = duration(pace * (self._left - self._done))
+        self._bar.update(self._task, advance=1, left=f"about {left} left" if self._done < self._left else "")
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(45), duration(170), duration(9000)
+    ('45 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
