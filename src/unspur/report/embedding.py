@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unspur.analysis import activations
 from unspur.data.base import Dataset, Split, groups_of
 from unspur.errors import UnspurError
+from unspur.evaluation import activations
 
 SAMPLES = 400  # of a test set, drawn at random
 NEAREST = 10  # neighbours that are asked whether they are alike
