@@ -54,7 +54,8 @@ class Parity(Synthetic):
     """The parity of many bits is the class, that of fewer bits usually agrees, the rest is noise (large-LR 4.1).
 
     A bit that is set is 1, one that is not is -1. Bits come in the order core, spurious, noise. The paper does not give
-    their numbers, so the defaults are our own choice.
+    their numbers; of those tried these come nearest to its range of 55 to 86 % over the rates 0.01 to 0.75
+    (results/parity-trials.jsonl: 60 to 89 % with seed 0; with one bit of noise more 51 to 54 % at 0.75).
     """
 
     name: ClassVar[str] = "parity"
@@ -63,7 +64,7 @@ class Parity(Synthetic):
     )
     usual_arch: ClassVar[str] = "fcn"
 
-    core: int = 5  # bits whose parity is the class
+    core: int = 6  # bits whose parity is the class
     spurious: int = 2  # bits whose parity usually agrees with it
     noise: int = 13  # bits that mean nothing
 
