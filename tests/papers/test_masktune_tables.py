@@ -60,6 +60,7 @@ def small(*settings):
 
 def test_a_table_puts_ours_beside_theirs_and_says_what_it_skipped(tmp_path, monkeypatch):
     monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("UNSPUR_DATA", raising=False)
     said = []
     outcome = reproduce(small(), [0, 1], results=tmp_path / "results", runs=tmp_path / "runs", say=said.append)
     theirs, erm, ours, skipped = outcome["cells"]
@@ -94,5 +95,6 @@ def test_quick_results_are_labelled_and_kept_apart(tmp_path):
 
 def test_missing_data_is_its_own_error(tmp_path, monkeypatch):
     monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path))
+    monkeypatch.delenv("UNSPUR_DATA", raising=False)
     with pytest.raises(DataMissing, match="unspur data fetch mnist"):
         module.run(Setup("erm", "mnist", "small_cnn").config(0), tmp_path)
