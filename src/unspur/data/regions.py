@@ -15,8 +15,8 @@ def regions(spec: DataSpec, sample_shape: torch.Size) -> dict[str, Tensor]:
 
     Empty where the two share their pixels, as a digit and its colour do, or where it is not known.
 
-    >>> {name: int(mask.sum()) for name, mask in regions(Parity(), torch.Size([20])).items()}
-    {'core': 5, 'spurious': 2, 'noise': 13}
+    >>> {name: int(mask.sum()) for name, mask in regions(Parity(), torch.Size([21])).items()}
+    {'core': 6, 'spurious': 2, 'noise': 13}
     """
     if isinstance(spec, Parity):
         place = torch.arange(spec.core + spec.spurious + spec.noise)
