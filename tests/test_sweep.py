@@ -185,3 +185,10 @@ def test_scores_are_correlated_with_the_unbiased_accuracy_over_all_runs():
     assert found["max loss ratio"] == pytest.approx(0.6)
     assert "unbiased accuracy" not in found and found["a accuracy"] is None  # which never changes
     assert _with_accuracy([{"runs": [{"scores": {}}]}]) == {}
+
+
+def test_a_method_that_cannot_work_with_the_model_is_refused_before_any_run(tmp_path):
+    points = plan("masktune", "mnist", ["erm.lr=0.01,0.1"], [0], "fcn", ["data.base=mini"])
+    with pytest.raises(UnspurError, match="has no layer that is a map of the image"):
+        sweep(points, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

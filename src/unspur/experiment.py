@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from lightning_fabric import Fabric
+from torch import nn
 
 from unspur.abstention import selective_scores
 from unspur.config import Config, configure_data
-from unspur.data.base import Dataset
+from unspur.data.base import Dataset, Split
 from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation import evaluate
 from unspur.follow import Attributions, Together
-from unspur.methods.base import Checks, Fit
+from unspur.methods.base import Checks, Fit, Method
 from unspur.runs import ENDED, Run
 from unspur.train.mining import mining_quality
 from unspur.train.observe import Dynamics
@@ -57,8 +58,7 @@ def run(
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
     data = config.data.load(DataFiles(data_dir))
     model = config.arch.build(data, seed=config.seed)
-    if isinstance(config.method, Checks):
-        config.method.check(model, data.train)
+    check(config.method, model, data.train)
     if follow is not None:
         _followed(config, data, follow).check(model)
     with stored.working(say) as waited:
@@ -66,6 +66,12 @@ def run(
             return result
         stored.begin()
         return _launch(stored, data_dir, devices, progress, follow)
+
+
+def check(method: Method, model: nn.Module, train: Split) -> None:
+    """Refuse, before anything is trained or written, what ``method`` can tell that it cannot work with."""
+    if isinstance(method, Checks):
+        method.check(model, train)
 
 
 def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = False) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from unspur.config import Config, configure, pairs, with_setting
 from unspur.data.fetch import DataFiles
 from unspur.engines import ENGINES, Job, Outcome
 from unspur.errors import require, unknown
+from unspur.experiment import check
 from unspur.files import read_json
 from unspur.metrics.correlation import rank_correlation
 from unspur.runs import ENDED, Run
@@ -123,12 +124,14 @@ def _unfinished(stored: Run, analyze: bool) -> bool:
 
 
 def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
-    """Load every data set and build every architecture once, so that no run starts that cannot."""
+    """Load every data set, build every architecture and ask every method once, so that no run starts that cannot."""
     files = DataFiles(data_dir)
     for spec in dict.fromkeys(config.data for config in configs):
-        data = spec.load(files)
-        for arch in dict.fromkeys(config.arch for config in configs if config.data == spec):
-            arch.build(data)
+        data, own = spec.load(files), [config for config in configs if config.data == spec]
+        for arch in dict.fromkeys(config.arch for config in own):
+            model = arch.build(data)
+            for method in dict.fromkeys(config.method for config in own if config.arch == arch):
+                check(method, model, data.train)
 
 
 def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> dict[str, Any]:
