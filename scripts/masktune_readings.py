@@ -17,9 +17,9 @@ from unspur.files import write_json
 from unspur.methods.erm import ERM
 from unspur.methods.masktune import PAPER
 from unspur.models.catalog import build_model
-from unspur.papers.reproduce import commit
 from unspur.saliency.maps import maps_of
 from unspur.saliency.threshold import MeanStd, hide
+from unspur.version import commit
 
 SIZE = (28, 28)
 SEEDS = (0, 1, 2)

@@ -22,8 +22,8 @@ from unspur.evaluation import evaluate
 from unspur.files import write_json
 from unspur.methods.masktune import MaskTune
 from unspur.models.catalog import build_model
-from unspur.papers.reproduce import commit
 from unspur.train.recipe import SGD
+from unspur.version import commit
 
 
 def with_red(split: Split) -> Split:

@@ -21,8 +21,8 @@ from unspur.data.fetch import DataFiles
 from unspur.errors import Diverged
 from unspur.evaluation import evaluate
 from unspur.papers.large_lr import BASE
-from unspur.papers.reproduce import commit
 from unspur.train.session import Session
+from unspur.version import commit
 
 LOG = Path("results/parity-trials.jsonl")
 NETWORK = ("arch.depth=3", "arch.width=200")  # section 5

@@ -31,9 +31,10 @@ from unspur.errors import UnspurError
 from unspur.evaluation import score
 from unspur.files import write_json
 from unspur.models.base import head_of
-from unspur.papers.reproduce import commit, parse_seeds
+from unspur.papers.reproduce import parse_seeds
 from unspur.train.features import features_of
 from unspur.train.session import Session
+from unspur.version import commit
 
 ARCH = "efficientnet_lite0"
 SIZE = 128

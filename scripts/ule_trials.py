@@ -26,8 +26,8 @@ from unspur.methods.base import Method
 from unspur.metrics.shortcut import shortcut_effect
 from unspur.models.catalog import build_model
 from unspur.options import to_json
-from unspur.papers.reproduce import commit
 from unspur.train.seeds import stream
+from unspur.version import commit
 
 LOG = Path("results/ule-trials.jsonl")
 SETS = {"mnist_sc": [], "colored_mnist": ["data.conflict=0"], "mnist": []}

@@ -22,7 +22,7 @@ from unspur.methods.base import BuildsStages, Fit
 from unspur.models.classifier import Classifier
 from unspur.models.weights import load_state
 from unspur.train.session import CHECKPOINTS
-from unspur.version import __version__
+from unspur.version import __version__, commit
 
 ENDED = ("done", "diverged")  # a sweep skips these; "failed" is tried again
 
@@ -119,6 +119,7 @@ class Run:
             "threads": torch.get_num_threads(),
             "devices": devices,
             "version": __version__,
+            "commit": commit(),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}",
             **rest,
         }

@@ -68,6 +68,7 @@ def test_a_table_puts_ours_beside_theirs_and_says_what_it_skipped(tmp_path, monk
     assert len(erm["values"]) == len(ours["values"]) == 2
     assert ours["ours"] == pytest.approx(sum(ours["values"]) / 2) and ours["ours_deviation"] is not None
     assert "MNIST is not on this machine" in said[0] and len(said) == 1
+    assert {run["commit"] for run in outcome["runs"]} == {outcome["commit"]}  # the code that trained, and that read
     assert json.loads((tmp_path / "results" / "test-table.json").read_text())["cells"][1:3] == [erm, ours]
 
 

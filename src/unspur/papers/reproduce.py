@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
 from unspur.runs import Run
+from unspur.version import commit
 
 TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *DCWP, *LARGE_LR)}
 
@@ -59,47 +60,56 @@ def reproduce(
     if only is not None and only not in names:
         raise unknown(f"method or data set of {table.key}", only, names)
     more = (*(table.quick if quick else ()), *settings)
-    name = table.key.replace("/", "-") + ("-quick" if quick else "")
-    values: dict[Cell, dict[Setup, list[float]]] = {}
-    skipped: dict[str, str] = {}
-    done: list[dict[str, Any]] = []
-
-    def outcome() -> dict[str, Any]:
-        return {
-            "table": table.key,
-            "caption": table.caption,
-            "quick": quick,
-            "settings": list(more),
-            "seeds": list(seeds),
-            "differs": table.differs,
-            "commit": commit(),
-            "cells": [describe(cell, values.get(cell, {}), skipped) for cell in table.cells],
-            "skipped": skipped,
-            "runs": done,
-        }
-
+    made = {"quick": quick, "settings": list(more), "seeds": list(seeds), "commit": commit()}
+    file = results / (table.key.replace("/", "-") + ("-quick" if quick else "") + ".json")
+    found = _Found()
     for setup in setups:
         if only not in (None, setup.method, setup.data):
-            skipped[_label(setup)] = f"left out by --only {only}."
+            found.skipped[_label(setup)] = f"left out by --only {only}."
             continue
         own = (*(setup.quick if quick else ()), *more)
         for seed in seeds:
             try:
                 result, measured = _measure(table, setup, seed, own, runs, data_dir)
             except (DataMissing, RunFailed) as error:
-                skipped[_label(setup)] = str(error)
+                found.skipped[_label(setup)] = str(error)
                 say(f"Skipped {_label(setup)}: {error}")
                 break
             if result["status"] != "done":
-                skipped[_label(setup)] = result["reason"]
+                found.skipped[_label(setup)] = result["reason"]
                 continue
-            for cell, value in measured.items():
-                values.setdefault(cell, {}).setdefault(setup, []).append(value)
-            done.append(
-                {key: result[key] for key in ("key", "method", "dataset", "arch", "seed", "seconds", "machine")}
-            )
-            write_json(results / f"{name}.json", outcome())
-    return outcome()
+            found.add(setup, result, measured)
+            write_json(file, found.of(table, made))
+    return found.of(table, made)
+
+
+RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit")  # what is told of each run
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the runs of a table have shown so far."""
+
+    values: dict[Cell, dict[Setup, list[float]]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)  # why, by the setup's label
+    done: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, setup: Setup, result: Mapping[str, Any], measured: Mapping[Cell, float]) -> None:
+        for cell, value in measured.items():
+            self.values.setdefault(cell, {}).setdefault(setup, []).append(value)
+        self.done.append({name: result.get(name) for name in RUN})
+
+    def of(self, table: Table, made: Mapping[str, Any]) -> dict[str, Any]:
+        """The whole of ``table`` as plain values, and how it was ``made``; the commit is that of this reading."""
+        return {
+            "table": table.key,
+            "caption": table.caption,
+            **made,
+            "differs": table.differs,
+            "cells": [describe(cell, self.values.get(cell, {}), self.skipped) for cell in table.cells],
+            "skipped": self.skipped,
+            "runs": self.done,
+        }
 
 
 def _measure(
@@ -146,19 +156,3 @@ def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Map
 
 def _label(setup: Setup) -> str:
     return f"{setup.method} on {setup.data}, {setup.arch}" + (f", {setup.at}" if setup.at else "")
-
-
-def commit() -> str | None:
-    """The checkout's commit, marked where files differ from it; None outside a checkout."""
-    here = Path(__file__).parent
-    try:
-        answer = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return answer.stdout.strip()

@@ -247,7 +247,7 @@ def _embedding(run: Run, data: Dataset, stages: Sequence[str]) -> Embedding:
 
 
 def _machine(run: Run, result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    names = ("seconds", "machine", "threads", "devices", "version")
+    names = ("seconds", "machine", "threads", "devices", "version", "commit")
     return ("folder", run.folder.resolve().name), *((name, plain(result[name])) for name in names if name in result)
 
 
