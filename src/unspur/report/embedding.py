@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from unspur.data.base import Dataset, Split, groups_of
 from unspur.errors import UnspurError
-from unspur.evaluation import activations
+from unspur.evaluation import activations, some
 
 SAMPLES = 400  # of a test set, drawn at random
 NEAREST = 10  # neighbours that are asked whether they are alike
@@ -94,9 +94,7 @@ def _samples(data: Dataset) -> tuple[tuple[str, ...], list[Split]]:
     most = max(data.tests, key=lambda name: len(groups_of(data.tests[name]).keys))
     apart = len(groups_of(data.tests[most]).keys) > len(data.tests[most].y.unique())
     names = (most,) if apart or not data.tests[most].attributes else tuple(data.tests)
-    generator, count = torch.Generator().manual_seed(0), SAMPLES // len(names)
-    tests = [data.tests[name] for name in names]
-    return names, [test.subset(torch.randperm(len(test), generator=generator)[:count].sort().values) for test in tests]
+    return names, [some(data.tests[name], SAMPLES // len(names), seed=0) for name in names]
 
 
 def _labels(parts: Sequence[Split], data: Dataset) -> list[tuple[str, Tensor, Sequence[str]]]:
