@@ -6,26 +6,34 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from unspur.data.catalog import dataset_named
 from unspur.data.spec import DataSpec
-from unspur.errors import UnspurError
+from unspur.errors import UnspurError, require
 from unspur.methods.base import Method
 from unspur.methods.catalog import method_named
 from unspur.models.catalog import arch_named
 from unspur.models.spec import ArchSpec
 from unspur.options import from_json, to_json, with_option
 
+Precision = Literal["full", "bf16"]  # bf16: the networks' products in 16 bits, weights and losses in 32
+
 
 @dataclass(frozen=True)
 class Config:
-    """A method, a data set, an architecture and a seed: all that the weights depend on but the machine."""
+    """A method, a data set, an architecture, a seed and a precision: all that the weights depend on but the machine."""
 
     method: Method
     data: DataSpec
     arch: ArchSpec
     seed: int = 0
+    precision: Precision = "full"
+
+    def __post_init__(self) -> None:
+        known, method = get_args(Precision), self.method
+        require(self.precision in known, f"precision must be {' or '.join(known)} but got '{self.precision}'.")
+        require(self.precision == "full" or method.mixes, f"{method.name} trains in full precision only.")
 
     @property
     def key(self) -> str:
@@ -35,7 +43,9 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         parts = {"method": self.method, "data": self.data, "arch": self.arch}
-        return {name: to_json(spec) for name, spec in parts.items()} | {"seed": self.seed}
+        # Full precision is not written, so that runs made before there was a choice keep their keys.
+        mixed = {} if self.precision == "full" else {"precision": self.precision}
+        return {name: to_json(spec) for name, spec in parts.items()} | {"seed": self.seed, **mixed}
 
     @staticmethod
     def from_json(value: Any) -> Config:
@@ -46,6 +56,7 @@ class Config:
                 from_json(value["data"], dataset_named(value["data"]["name"])),
                 arch_from_json(value["arch"]),
                 int(value["seed"]),
+                value.get("precision", "full"),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UnspurError(f"This is not a run's configuration ({error!r}).") from None
@@ -58,9 +69,10 @@ def arch_from_json(value: Mapping[str, Any]) -> ArchSpec:
 
 
 def configure(method: str, data: str, arch: str | None = None, seed: int = 0, settings: Iterable[str] = ()) -> Config:
-    """A configuration from names and ``KEY=VALUE`` settings; keys begin with ``data.``, ``arch.`` or a method's field.
+    """A configuration from names and ``KEY=VALUE`` settings.
 
-    Without ``arch`` the data set's usual one is taken.
+    Keys begin with ``data.``, ``arch.`` or a method's field, or are ``precision``. Without ``arch`` the data set's
+    usual one is taken.
     """
     spec = dataset_named(data)
     config = Config(method_named(method)(), spec(), arch_named(arch or spec.usual_arch), seed)
@@ -74,6 +86,8 @@ def with_setting(config: Config, key: str, text: str) -> Config:
     part, _, rest = key.partition(".")
     if part in ("data", "arch") and rest:
         changed: Mapping[str, Any] = {part: with_option(getattr(config, part), rest, text, key)}
+    elif key == "precision":
+        changed = {"precision": text}
     else:
         changed = {"method": with_option(config.method, key, text)}
     return replace(config, **changed)

@@ -89,7 +89,7 @@ def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = 
     model = config.arch.build(data, seed=config.seed)
     bar = ProgressBar("probe") if progress else None
     with bar or contextlib.nullcontext():
-        session = Session(progress=bar or silent)
+        session = Session(_fabric(config), progress=bar or silent)
         rates, trials = highest_rate(model, data.train, recipe, probe, seed=config.seed, session=session)
     names = {"method": config.method.name, "dataset": config.data.name, "arch": config.arch.name, "seed": config.seed}
     return {**names, "lr": rates[0], "converge": rates[::-1], "trials": [trial._asdict() for trial in trials]}
@@ -125,11 +125,16 @@ def score_run(
 def _launch(stored: Run, data_dir: Path | None, devices: int, progress: bool, follow: int | None) -> dict[str, Any]:
     """Work in this process, or in one process a device."""
     if devices == 1:
-        return _work(Fabric(accelerator="auto", devices=1), stored, data_dir, progress, follow)
-    fabric = Fabric(accelerator="auto", devices=devices, strategy="ddp_spawn")
+        return _work(_fabric(stored.config), stored, data_dir, progress, follow)
+    fabric = _fabric(stored.config, devices=devices, strategy="ddp_spawn")
     rest: dict[str, Any] = {"stored": stored, "data_dir": data_dir, "progress": progress, "follow": follow}
     result: dict[str, Any] = fabric.launch(partial(_work_together, **rest))
     return result
+
+
+def _fabric(config: Config, **options: Any) -> Fabric:
+    mixed = config.precision == "bf16"
+    return Fabric(accelerator="auto", precision="bf16-mixed" if mixed else "32-true", **{"devices": 1, **options})
 
 
 def _work_together(fabric: Fabric, **rest: Any) -> dict[str, Any]:

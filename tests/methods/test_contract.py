@@ -5,6 +5,7 @@ import json
 
 import pytest
 import torch
+from lightning_fabric import Fabric
 
 from unspur.config import configure
 from unspur.data.fetch import DataFiles
@@ -106,3 +107,19 @@ def test_a_method_is_a_frozen_dataclass_with_a_line_of_description(name):
     assert type(method).__doc__.splitlines()[0].endswith(".")
     with pytest.raises(dataclasses.FrozenInstanceError):
         method.name = "other"
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.mixes])
+def test_a_method_that_mixes_precisions_computes_in_16_bits_and_keeps_weights_in_32(name, data, monkeypatch):
+    seen, forward = set(), torch.nn.Conv2d.forward
+
+    def spy(layer, x):
+        y = forward(layer, x)
+        if layer.training:
+            seen.add(y.dtype)
+        return y
+
+    monkeypatch.setattr(torch.nn.Conv2d, "forward", spy)
+    mixed = fit(name, data, session=Session(Fabric(accelerator="cpu", devices=1, precision="bf16-mixed")))
+    assert seen == {torch.bfloat16}  # in every stage that trains
+    assert {weight.dtype for weight in mixed.model.parameters()} == {torch.float32}

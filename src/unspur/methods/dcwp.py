@@ -110,6 +110,7 @@ class DCWP:
 
     name: ClassVar[str] = "dcwp"
     needs_groups: ClassVar[bool] = False
+    mixes: ClassVar[bool] = True
     mining: Miner = GCE()  # gce, erm or ensemble
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     prune: bool = True  # whether to prune before the fine-tuning
@@ -186,7 +187,8 @@ class Debias:
                 return {"cross_entropy": cross_entropy(model(batch.x), batch).mean()}
             features, logits = with_features(model, batch.x)
             mined = self.mined.to(batch.index.device)[batch.index]
-            aligned = alignment(features, batch, mined, self.temperature)
+            # In mixed precision features have 16 bits, too few to be divided by a small temperature.
+            aligned = alignment(features.float(), batch, mined, self.temperature)
             return {"cross_entropy": cross_entropy(logits, batch).mean(), "alignment": align * aligned}
 
         return terms

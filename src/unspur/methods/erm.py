@@ -22,6 +22,7 @@ class ERM:
 
     name: ClassVar[str] = "erm"
     needs_groups: ClassVar[bool] = False
+    mixes: ClassVar[bool] = True
     erm: Optimiser = SGD()  # sgd, adam, adamw, adadelta or kron
     focal: float = 0.0  # gamma of the focal loss, which counts what is fitted well for less; 0: cross-entropy
 

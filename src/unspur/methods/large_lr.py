@@ -30,6 +30,7 @@ class LargeLR:
 
     name: ClassVar[str] = "large_lr"
     needs_groups: ClassVar[bool] = False
+    mixes: ClassVar[bool] = True
     erm: Optimiser = PAPER  # its lr is where the probe begins
     probe: Probe = Probe()
 
