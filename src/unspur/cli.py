@@ -119,7 +119,9 @@ def reproduce(
     table: Annotated[str, typer.Argument(metavar="PAPER/TABLE", help="Such as masktune/table6; `list` names all.")],
     quick: Annotated[bool, typer.Option("--quick", help="Small settings, to see that everything works.")] = False,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
-    only: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this method or data set.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Run only this method, data set or row; read what is done.")
+    ] = None,
     settings: Settings = None,
     out: Annotated[Path, typer.Option(help="Where measured tables are stored.")] = Path("results"),
     runs: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
@@ -137,7 +139,13 @@ def reproduce(
     if table == "list":
         listed = [{"table": key, "caption": entry.caption} for key, entry in TABLES.items()]
         return print_json(listed) if as_json else print_tables(listed)
-    more: dict[str, Any] = {"quick": quick, "only": only, "settings": settings or [], "results": out, "runs": runs}
+    more: dict[str, Any] = {
+        "quick": quick,
+        "only": only or [],
+        "settings": settings or [],
+        "results": out,
+        "runs": runs,
+    }
     outcome = reproduce_table(table_named(table), parse_seeds(seeds), data_dir=data_dir, say=say, **more)
     if as_json:
         print_json(outcome)

@@ -175,6 +175,6 @@ def test_published_weights_that_cannot_be_had_are_skipped_and_named(tmp_path, mo
         raise DataMissing("The published weights of resnet18 cannot be downloaded.")
 
     monkeypatch.setattr(module, "run", refuse)
-    outcome = reproduce(table_named("dcwp/table1"), [0, 1], only="bffhq", results=tmp_path, runs=tmp_path)
+    outcome = reproduce(table_named("dcwp/table1"), [0, 1], only=["bffhq"], results=tmp_path, runs=tmp_path)
     outcome["skipped"] = {who: why for who, why in outcome["skipped"].items() if "--only" not in why}
-    assert set(outcome["skipped"]) == {"dcwp on bffhq, resnet18", "mrm on bffhq, resnet18"}
+    assert set(outcome["skipped"]) == {f"BFFHQ, 0.5 %: {who} on bffhq, resnet18" for who in ("dcwp", "mrm")}

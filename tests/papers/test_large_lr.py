@@ -70,4 +70,4 @@ def test_a_rate_that_diverges_leaves_the_others_and_is_named(tmp_path):
     found = reproduce(table, [0], results=tmp_path / "results", runs=tmp_path / "runs")
     assert [cell["at"] for cell in found["cells"]] == ["erm.lr=0.1"] * 2
     assert 0 < found["cells"][1]["ours"] < 1
-    assert list(found["skipped"]) == ["erm on parity, fcn, erm.lr=1e30"]
+    assert list(found["skipped"]) == ["row: erm on parity, fcn, erm.lr=1e30"]

@@ -79,12 +79,22 @@ def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):
     assert again["cells"] == first["cells"]
 
 
-def test_only_one_method_or_data_set_can_be_asked_for(tmp_path):
-    outcome = reproduce(small(), [0], only="biased_mnist", results=tmp_path / "results", runs=tmp_path / "runs")
+def test_only_some_of_a_table_can_be_asked_for_by_method_data_set_and_row(tmp_path):
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+    outcome = reproduce(small(), [0], only=["biased_mnist", "MaskTune"], **out)
     assert [cell["why_none"] for cell in outcome["cells"]] == ["quoted", None, None, "skipped"]
-    assert outcome["skipped"] == {"erm on mnist, small_cnn": "left out by --only biased_mnist."}
-    with pytest.raises(UnspurError, match=r"Unknown method or data set of test/table 'masktun'.*'masktune'"):
-        reproduce(small(), [0], only="masktun", results=tmp_path, runs=tmp_path)
+    left = "left out by --only biased_mnist --only MaskTune."
+    assert outcome["skipped"] == {"ERM on MNIST: erm on mnist, small_cnn": left}
+    with pytest.raises(UnspurError, match=r"Unknown method, data set or row of test/table 'masktun'.*'masktune'"):
+        reproduce(small(), [0], only=["masktun"], **out)
+
+
+def test_what_is_left_out_is_read_if_it_has_been_run(tmp_path):
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+    first = reproduce(small(), [1], only=["masktune"], **out)
+    # Nothing has both names, so that nothing is run; seed 1 is done and seed 0 is not.
+    again = reproduce(small(), [0, 1], only=["masktune", "ERM on MNIST"], **out)
+    assert again["cells"] == first["cells"] and len(again["runs"]) == 1
 
 
 def test_quick_results_are_labelled_and_kept_apart(tmp_path):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unspur.config import Config
 from unspur.errors import DataMissing, RunFailed, UnspurError, unknown
 from unspur.experiment import run
 from unspur.files import write_json
@@ -43,7 +44,7 @@ def reproduce(
     seeds: Sequence[int],
     *,
     quick: bool = False,
-    only: str | None = None,
+    only: Sequence[str] = (),
     settings: Sequence[str] = (),
     results: Path = Path("results"),
     runs: Path = Path("runs"),
@@ -52,35 +53,46 @@ def reproduce(
 ) -> dict[str, Any]:
     """Do every run of ``table`` that the data allow, and store what came out after each of them.
 
-    Finished runs are found and not repeated; ``quick`` uses the table's small settings and says so in the result;
-    ``only`` names a method or data set, and the others are skipped.
+    Finished runs are found and not repeated; ``quick`` uses the table's small settings and says so in the result.
+    ``only`` names methods, data sets or rows: what does not fit all of them is not run, but read if it has been.
     """
-    setups = table.setups()
-    names = sorted({name for setup in setups for name in (setup.method, setup.data)})
-    if only is not None and only not in names:
-        raise unknown(f"method or data set of {table.key}", only, names)
     more = (*(table.quick if quick else ()), *settings)
     made = {"quick": quick, "settings": list(more), "seeds": list(seeds), "commit": commit()}
     file = results / (table.key.replace("/", "-") + ("-quick" if quick else "") + ".json")
-    found = _Found()
-    for setup in setups:
-        if only not in (None, setup.method, setup.data):
-            found.skipped[_label(setup)] = f"left out by --only {only}."
-            continue
-        own = (*(setup.quick if quick else ()), *more)
-        for seed in seeds:
+    found, wanted = _Found(table), _wanted(table, only)
+    for setup in table.setups():
+        configs = [setup.config(seed, (*(setup.quick if quick else ()), *more)) for seed in seeds]
+        if setup not in wanted:
+            configs = [config for config in configs if _is_done(runs, config)]
+            if not configs:
+                found.skip(setup, f"left out by --only {' --only '.join(only)}.")
+        for config in configs:
             try:
-                result, measured = _measure(table, setup, seed, own, runs, data_dir)
+                result, measured = _measure(table, setup, config, runs, data_dir)
             except (DataMissing, RunFailed) as error:
-                found.skipped[_label(setup)] = str(error)
-                say(f"Skipped {_label(setup)}: {error}")
+                say(f"Skipped {found.skip(setup, str(error))}: {error}")
                 break
             if result["status"] != "done":
-                found.skipped[_label(setup)] = result["reason"]
+                found.skip(setup, result["reason"])
                 continue
             found.add(setup, result, measured)
-            write_json(file, found.of(table, made))
-    return found.of(table, made)
+            write_json(file, found.all(made))
+    return found.all(made)
+
+
+def _wanted(table: Table, only: Sequence[str]) -> set[Setup]:
+    """The setups that have every one of the names in ``only``: their method's, their data set's or a row's."""
+    names = {setup: {setup.method, setup.data, *table.rows(setup)} for setup in table.setups()}
+    for name in only:
+        known = sorted(set().union(*names.values()))
+        if name not in known:
+            raise unknown(f"method, data set or row of {table.key}", name, known)
+    return {setup for setup, own in names.items() if own.issuperset(only)}
+
+
+def _is_done(runs: Path, config: Config) -> bool:
+    result = Run.create(runs, config).result()
+    return result is not None and result["status"] == "done"
 
 
 RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit")  # what is told of each run
@@ -90,8 +102,9 @@ RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit
 class _Found:
     """What the runs of a table have shown so far."""
 
+    table: Table
     values: dict[Cell, dict[Setup, list[float]]] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)  # why, by the setup's label
+    skipped: dict[Setup, str] = field(default_factory=dict)  # and why
     done: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, setup: Setup, result: Mapping[str, Any], measured: Mapping[Cell, float]) -> None:
@@ -99,24 +112,32 @@ class _Found:
             self.values.setdefault(cell, {}).setdefault(setup, []).append(value)
         self.done.append({name: result.get(name) for name in RUN})
 
-    def of(self, table: Table, made: Mapping[str, Any]) -> dict[str, Any]:
-        """The whole of ``table`` as plain values, and how it was ``made``; the commit is that of this reading."""
+    def skip(self, setup: Setup, why: str) -> str:
+        """Remember why there is no run of ``setup``; returns what it is called."""
+        self.skipped[setup] = why
+        return self._label(setup)
+
+    def all(self, made: Mapping[str, Any]) -> dict[str, Any]:
+        """The whole table as plain values, and how it was ``made``; the commit is that of this reading."""
         return {
-            "table": table.key,
-            "caption": table.caption,
+            "table": self.table.key,
+            "caption": self.table.caption,
             **made,
-            "differs": table.differs,
-            "cells": [describe(cell, self.values.get(cell, {}), self.skipped) for cell in table.cells],
-            "skipped": self.skipped,
+            "differs": self.table.differs,
+            "cells": [describe(cell, self.values.get(cell, {}), self.skipped) for cell in self.table.cells],
+            "skipped": {self._label(setup): why for setup, why in self.skipped.items()},
             "runs": self.done,
         }
 
+    def _label(self, setup: Setup) -> str:
+        at = f", {setup.at}" if setup.at else ""
+        return f"{self.table.rows(setup)[0]}: {setup.method} on {setup.data}, {setup.arch}{at}"
+
 
 def _measure(
-    table: Table, setup: Setup, seed: int, more: tuple[str, ...], runs: Path, data_dir: Path | None
+    table: Table, setup: Setup, config: Config, runs: Path, data_dir: Path | None
 ) -> tuple[dict[str, Any], dict[Cell, float]]:
     """One run of ``setup`` and what the table's cells read from it."""
-    config = setup.config(seed, more)
     result = run(config, runs, data_dir=data_dir, resume=True, progress=True)
     if result["status"] != "done":
         return result, {}
@@ -126,13 +147,13 @@ def _measure(
     return result, {cell: value for cell, value in read.items() if value is not None}
 
 
-def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Mapping[str, str]) -> dict[str, Any]:
+def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Container[Setup]) -> dict[str, Any]:
     """A cell as plain values: ours beside theirs, or why there is no ours.
 
     Of a sweep's settings the one with the lowest or highest mean is the cell's, and ``at`` says which; a mean over
     settings is one seed by seed, and needs them all with the same seeds.
     """
-    left_out = any(_label(setup) in skipped for setup in cell.setups)
+    left_out = any(setup in skipped for setup in cell.setups)
     why = "quoted" if not cell.setups else "skipped" if left_out else "no value"
     means = {setup: statistics.mean(values) for setup, values in measured.items()}
     if cell.pick == "mean":
@@ -152,7 +173,3 @@ def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Map
         "why_none": None if values else why,
         **({"at": chosen.at} if chosen and chosen.at else {}),
     }
-
-
-def _label(setup: Setup) -> str:
-    return f"{setup.method} on {setup.data}, {setup.arch}" + (f", {setup.at}" if setup.at else "")

@@ -167,3 +167,7 @@ class Table:
     def setups(self) -> list[Setup]:
         """Every distinct setup, in the order of the cells."""
         return list(dict.fromkeys(setup for cell in self.cells for setup in cell.setups))
+
+    def rows(self, setup: Setup) -> list[str]:
+        """The rows that ``setup`` has a cell in."""
+        return list(dict.fromkeys(cell.row for cell in self.cells if setup in cell.setups))
