@@ -63,6 +63,8 @@ def unspur(monkeypatch, capsys):
         ),
         (["train", "ule", "mnist", "--set", "data.base=mini", "--set", "layer=conv9"], "There is no layer 'conv9'"),
         (["train", "erm", "mnist", "--set", "data.base=mini", "--devices", "0"], "--devices must be at least 1"),
+        (["train", "dcwp", "mnist", "--set", "data.base=mini", "--devices", "2"], "dcwp runs on one device"),
+        (["train", "erm", "mnist", "--set", "precison=bf16"], "Did you mean 'precision'"),
         (["train", "erm"], "Missing argument 'DATASET'."),
         (["trian"], "No such command 'trian'. Did you mean 'train'?"),
         (["evaluate", "nowhere"], "nowhere is not a run folder"),

@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from unspur.errors import UnspurError
+from unspur.methods.dcwp import MaskTraining
 from unspur.options import from_json, make, options, to_json, with_option
 
 
@@ -106,3 +107,8 @@ def test_options_are_described_with_their_comments():
     described = {option.key: (option.default, option.comment) for option in options(Thing())}
     assert described["colour"] == ("blue", "blue or green")
     assert described["colour.depth"] == (3, "how deep the blue is")
+
+
+def test_json_with_a_word_that_is_no_choice_is_refused():
+    with pytest.raises(UnspurError, match="penalise of masks must be keep or theta but got 'Theta'"):
+        from_json({"name": "masks", "penalise": "Theta"}, MaskTraining)

@@ -89,7 +89,7 @@ def with_setting(config: Config, key: str, text: str) -> Config:
     elif key == "precision":
         changed = {"precision": text}
     else:
-        changed = {"method": with_option(config.method, key, text)}
+        changed = {"method": with_option(config.method, key, text, others=("precision",))}
     return replace(config, **changed)
 
 

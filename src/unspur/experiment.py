@@ -49,6 +49,8 @@ def run(
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
+    if devices > 1 and config.method.one_device:
+        raise UnspurError(f"{config.method.name} runs on one device, but got {devices}; use --devices 1.")
     stored = Run.create(out, config)
     if (result := stored.result()) and result["status"] in ENDED:
         if follow is not None:

@@ -7,7 +7,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from unspur.errors import UnspurError, unknown
@@ -43,8 +43,8 @@ def options(spec: Any, prefix: str = "") -> Iterator[Option]:
             yield from options(value, key + ".")
 
 
-def with_option(spec: T, key: str, text: str, full_key: str | None = None) -> T:
-    """``spec`` with the field at dotted ``key`` set from ``text``.
+def with_option(spec: T, key: str, text: str, full_key: str | None = None, others: Iterable[str] = ()) -> T:
+    """``spec`` with the field at dotted ``key`` set from ``text``; ``others`` are keys that could have been meant.
 
     >>> from unspur.train.recipe import SGD
     >>> with_option(with_option(SGD(), "schedule", "step"), "schedule.every", "3").schedule
@@ -54,7 +54,8 @@ def with_option(spec: T, key: str, text: str, full_key: str | None = None) -> T:
     head, _, rest = key.partition(".")
     hints = _hints(type(spec))
     if head not in hints or (rest and not dataclasses.is_dataclass(getattr(spec, head))):
-        raise _unknown_key(spec, key, full_key)
+        prefix = full_key.removesuffix(key)
+        raise unknown("key", full_key, [*(prefix + option.key for option in options(spec)), *others])
     try:
         value = with_option(getattr(spec, head), rest, text, full_key) if rest else parse(text, hints[head])
     except ValueError as error:
@@ -99,6 +100,8 @@ def from_json(value: Mapping[str, Any], hint: Any) -> Any:
             continue
         if key not in hints:
             raise unknown(f"option of {cls.name}", key, hints)
+        if get_origin(hints[key]) is Literal and item not in get_args(hints[key]):
+            raise UnspurError(f"{key} of {cls.name} must be {_wanted(hints[key])} but got '{item}'.")
         fields[key] = (
             from_json(item, hints[key]) if isinstance(item, dict) else tuple(item) if isinstance(item, list) else item
         )
@@ -159,11 +162,6 @@ def _hints(cls: type) -> dict[str, Any]:
     fields = [field.name for field in dataclasses.fields(cls)]
     hints = typing.get_type_hints(cls)
     return {name: hints[name] for name in fields}
-
-
-def _unknown_key(spec: Any, key: str, full_key: str) -> UnspurError:
-    prefix = full_key.removesuffix(key)
-    return unknown("key", full_key, [prefix + option.key for option in options(spec)])
 
 
 def _comments(cls: type) -> dict[str, str]:

@@ -9,8 +9,11 @@ from torch import nn
 from methods.shortcuts import network, shortcut
 from unspur.data.base import Split
 from unspur.errors import UnspurError
-from unspur.methods.dcwp import DCWP, UP, MaskTraining, Tuning
+from unspur.methods.dcwp import DCWP, UP, Debias, MaskTraining, Tuning
+from unspur.models.base import with_features
+from unspur.train.contrastive import alignment
 from unspur.train.loop import train
+from unspur.train.losses import cross_entropy
 from unspur.train.mining import GCE, EarlyStopped, EpochEnsemble, upweighted
 from unspur.train.recipe import Adam
 from unspur.train.session import Session
@@ -252,6 +255,24 @@ def test_in_the_scripts_order_about_a_third_of_what_is_drawn_is_mined_at_every_r
     # 80 * 249 = 19,920 of 19,920 + 54,751: 27 %; then 24,550 of 79,059, 29,580 of 83,594 and 24,490 of 77,041
     assert [round(share(UP, percent), 2) for percent in UP] == [0.27, 0.31, 0.35, 0.32]
     assert [round(share(printed, percent), 2) for percent in UP] == [0.04, 0.21, 0.48, 0.79]
+
+
+def test_equation_17_adds_lambda_align_times_the_alignment_loss():
+    split, model = shortcut(), network()
+    mined = torch.arange(len(split)) < 20
+    batch = split.batch(torch.arange(64))
+    terms = Debias(mined, "sample", 0.5).objective(0.3)(model, batch)
+    features, logits = with_features(model, batch.x)
+    assert torch.equal(terms["cross_entropy"], cross_entropy(logits, batch).mean())
+    assert (
+        torch.allclose(terms["alignment"], 0.3 * alignment(features, batch, mined[:64], 0.5)) and terms["alignment"] > 0
+    )
+
+
+def test_what_the_paper_leaves_open_is_as_stated():
+    method = DCWP()
+    assert [part.batch_size for part in (method.mining.training, method.erm, method.masks, method.tuning)] == [256] * 4
+    assert (method.temperature, method.tuning.steps, method.tuning.up) == (0.07, 1000, 50)
 
 
 def test_the_model_that_mines_leaves_the_main_one_alone(fit):

@@ -23,6 +23,10 @@ BLOCK = {
 }
 
 
+def test_runs_that_differ_in_precision_alone_are_told_apart():
+    assert labels([config(), config("precision=bf16")]) == ["erm precision=full", "erm precision=bf16"]
+
+
 def test_groups_go_by_the_names_of_their_class_and_values():
     rows = scored("original", BLOCK, tiny()).groups
     names = [(row.label, *row.values) for row in rows]

@@ -35,7 +35,7 @@ def test_the_mined_samples_count_as_much_as_all_the_others():
     best.review(2)
     put(model, 5.0)
     best.review(3)
-    assert best.restore() == {"by": "mined validation groups", "step": 2, "score": 0.875}
+    assert best.restore() == {"by": "mined validation groups", "step": 2, "score": 0.875, "mined": 1, "of": 5}
     assert at(model) == -1.5
 
 

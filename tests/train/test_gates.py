@@ -6,6 +6,7 @@ from torch import nn
 
 from unspur.errors import UnspurError
 from unspur.train.gates import Gate, add_gates, kept_ratio, masks_of, prunable, prune, pruned, sparsity
+from unspur.train.recipe import Adadelta, Kron
 from unspur.train.seeds import seeded
 
 
@@ -135,6 +136,8 @@ def test_a_pruned_model_is_an_ordinary_one_with_zeros():
         lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.1),
         lambda p: torch.optim.Adam(p, lr=0.1, weight_decay=0.1),
         lambda p: torch.optim.AdamW(p, lr=0.1),
+        lambda p: Adadelta().optimiser(list(p)),
+        lambda p: Kron().optimiser(list(p)),  # its preconditioner mixes weights
     ],
 )
 def test_pruned_weights_stay_zero_whatever_trains_them_and_only_in_the_block(optimiser):

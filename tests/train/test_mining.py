@@ -8,6 +8,9 @@ from torch import nn
 from unspur.data.augment import Augment
 from unspur.data.base import Split
 from unspur.errors import UnspurError
+from unspur.train.loop import outputs
+from unspur.train.loop import train as train_model
+from unspur.train.losses import confident_cross_entropy
 from unspur.train.mining import GCE, EarlyStopped, EpochEnsemble, mining_quality, require_both, upweighted, wrong
 from unspur.train.recipe import Adam
 from unspur.train.seeds import seeded
@@ -81,7 +84,21 @@ def test_gce_mines_by_its_own_loss():
 
 
 def test_the_ensemble_averages_over_the_epochs_ends():
-    # One epoch against the same training's first of two: with a rate of next to nothing all epochs score alike.
+    train, scores = shortcut(), []
+    for epochs in (1, 2, 3):  # the first of three epochs is the same as an only one
+        model = network()
+        recipe = Adam(lr=0.02, epochs=epochs, batch_size=64)
+        train_model(model, train, recipe, stage="mining", seed=0, session=Session(), loss=confident_cross_entropy(0.05))
+        probability = torch.cat([logits for _, logits in outputs(model, train)]).softmax(1)
+        scores.append(1 - probability[torch.arange(len(train)), train.y])
+    mean, last = torch.stack(scores).mean(0), scores[-1]
+    ensemble = EpochEnsemble(score=0.4, training=Adam(lr=0.02, epochs=3, batch_size=64))
+    mined = ensemble.mine(network(), train, None, seed=0, session=Session()).train
+    assert torch.equal(mined, mean > 0.4) and not torch.equal(mined, last > 0.4)
+
+
+def test_the_ensembles_score_is_one_minus_the_labels_probability():
+    # With a rate of next to nothing every epoch scores alike.
     train, model = shortcut(), network()
     still = EpochEnsemble(score=0.5, training=Adam(lr=1e-30, epochs=3, batch_size=64))
     mined = still.mine(copy.deepcopy(model), train, None, seed=0, session=Session())

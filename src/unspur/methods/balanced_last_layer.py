@@ -29,6 +29,7 @@ class BalancedLastLayer:
     name: ClassVar[str] = "balanced_last_layer"
     needs_groups: ClassVar[bool] = True
     mixes: ClassVar[bool] = False
+    one_device: ClassVar[bool] = True
     lrs: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # learning rates
     l2s: tuple[float, ...] = (1e-4, 1.0)  # L2 regularisation: standard, strong
     epochs: int = 300

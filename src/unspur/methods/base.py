@@ -46,6 +46,7 @@ class Method(Protocol):
     name: ClassVar[str]
     needs_groups: ClassVar[bool]  # whether fit reads the training set's attributes
     mixes: ClassVar[bool]  # whether it trains through the session's fabric alone, which can mix precisions
+    one_device: ClassVar[bool]  # whether it cannot train on several devices at once
 
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None

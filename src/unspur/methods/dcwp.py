@@ -111,6 +111,7 @@ class DCWP:
     name: ClassVar[str] = "dcwp"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = True
+    one_device: ClassVar[bool] = True
     mining: Miner = GCE()  # gce, erm or ensemble
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     prune: bool = True  # whether to prune before the fine-tuning

@@ -23,6 +23,7 @@ class ERM:
     name: ClassVar[str] = "erm"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = True
+    one_device: ClassVar[bool] = False
     erm: Optimiser = SGD()  # sgd, adam, adamw, adadelta or kron
     focal: float = 0.0  # gamma of the focal loss, which counts what is fitted well for less; 0: cross-entropy
 

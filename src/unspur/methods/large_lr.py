@@ -31,6 +31,7 @@ class LargeLR:
     name: ClassVar[str] = "large_lr"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = True
+    one_device: ClassVar[bool] = False
     erm: Optimiser = PAPER  # its lr is where the probe begins
     probe: Probe = Probe()
 

@@ -38,6 +38,7 @@ class MaskTune:
     name: ClassVar[str] = "masktune"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = True
+    one_device: ClassVar[bool] = False
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     saliency: Kind = "xgradcam"  # xgradcam, gradcam, layercam, scorecam or gradient (works for every model)
     threshold: Threshold = MeanStd()  # mean_std, dataset_mean, top_k or soft

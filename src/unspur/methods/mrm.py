@@ -48,6 +48,7 @@ class MRM:
     name: ClassVar[str] = "mrm"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = True
+    one_device: ClassVar[bool] = True
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     masks: MaskTraining = MaskTraining()  # up and align count with debias only
     debias: bool = False  # whether the masks are learnt with mined samples drawn more often, and aligned

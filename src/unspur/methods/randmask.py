@@ -35,6 +35,7 @@ class RandMask:
     name: ClassVar[str] = "randmask"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = True
+    one_device: ClassVar[bool] = False
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     area: Literal["same_area", "window"] = "same_area"  # how large the hidden square is
     threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k

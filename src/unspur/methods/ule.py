@@ -56,6 +56,7 @@ class ULE:
     name: ClassVar[str] = "ule"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = False
+    one_device: ClassVar[bool] = True
     erm: Optimiser = Adadelta()  # how both networks are trained: sgd, adam, adamw or adadelta
     lam: float = 0.05  # lambda of Eq. 3, in [0, 1]: the weight of the teacher's cross-entropy; 1 is ERM
     student: str | None = None  # its architecture; none: the teacher's, starting as a copy of it with a new head

@@ -43,6 +43,7 @@ class ULELastLayer:
     name: ClassVar[str] = "ule_last_layer"
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = False
+    one_device: ClassVar[bool] = True
     lams: tuple[float, ...] = tuple(step / 10 for step in range(11))  # lambda of Eq. 3, each in [0, 1]; 1 is ERM
     lrs: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # learning rates
     l2s: tuple[float, ...] = (1e-4, 1.0)  # L2 regularisation: standard, strong

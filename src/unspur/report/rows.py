@@ -142,6 +142,7 @@ def _flat(config: Config) -> Iterable[tuple[str, Any, str]]:
     yield "arch.name", config.arch.name, ""
     yield from options(config.arch, "arch.")
     yield "seed", config.seed, "fixes everything random"
+    yield "precision", config.precision, "full, or bf16: the networks' products in 16 bits"
 
 
 def _alignment(groups: Sequence[Mapping[str, Any]], train: Split) -> list[bool] | list[None]:

@@ -49,8 +49,10 @@ class BestOnMined:
         """Give the model its best weights back and tell how they were chosen."""
         if self.best is None:
             return {"by": "the last step", "why": self._why_not()}
+        assert self.val is not None and self.mined is not None  # or nothing would have been scored
         self.model.load_state_dict(self.best["model"])
-        return {"by": "mined validation groups", "step": self.best["step"], "score": self.best["score"]}
+        judges = {"mined": int(self.mined.sum()), "of": len(self.val)}  # few mined ones make a rough score
+        return {"by": "mined validation groups", "step": self.best["step"], "score": self.best["score"], **judges}
 
     def _why_not(self) -> str | None:
         if self.val is None or self.mined is None or not len(self.val):

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils import parametrize
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from unspur.errors import require
 
@@ -123,17 +124,13 @@ def prune(model: nn.Module, masks: Masks) -> None:
 
 @contextlib.contextmanager
 def pruned(model: nn.Module, masks: Masks) -> Iterator[None]:
-    """Prune ``model`` and hold those weights at zero while it is trained in the block.
+    """Prune ``model`` and hold those weights at zero while it is trained in the block, whatever optimiser does it.
 
-    Their gradient is set to zero; SGD, Adam and AdamW leave a weight of zero without gradient where it is.
+    They are set to zero after each step: without a gradient, a preconditioner that mixes weights would move them still.
     """
     prune(model, masks)
-    handles = []
-    for name, mask in masks.items():
-        weight = model.get_parameter(name)
-        handles.append(weight.register_hook(mask.to(weight.device).mul))
+    handle = register_optimizer_step_post_hook(lambda *_: prune(model, masks))
     try:
         yield
     finally:
-        for handle in handles:
-            handle.remove()
+        handle.remove()
