@@ -91,7 +91,7 @@ def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = 
     model = config.arch.build(data, seed=config.seed)
     bar = ProgressBar("probe") if progress else None
     with bar or contextlib.nullcontext():
-        session = Session(_fabric(config), progress=bar or silent)
+        session = Session(fabric_for(config), progress=bar or silent)
         rates, trials = highest_rate(model, data.train, recipe, probe, seed=config.seed, session=session)
     names = {"method": config.method.name, "dataset": config.data.name, "arch": config.arch.name, "seed": config.seed}
     return {**names, "lr": rates[0], "converge": rates[::-1], "trials": [trial._asdict() for trial in trials]}
@@ -127,14 +127,15 @@ def score_run(
 def _launch(stored: Run, data_dir: Path | None, devices: int, progress: bool, follow: int | None) -> dict[str, Any]:
     """Work in this process, or in one process a device."""
     if devices == 1:
-        return _work(_fabric(stored.config), stored, data_dir, progress, follow)
-    fabric = _fabric(stored.config, devices=devices, strategy="ddp_spawn")
+        return _work(fabric_for(stored.config), stored, data_dir, progress, follow)
+    fabric = fabric_for(stored.config, devices=devices, strategy="ddp_spawn")
     rest: dict[str, Any] = {"stored": stored, "data_dir": data_dir, "progress": progress, "follow": follow}
     result: dict[str, Any] = fabric.launch(partial(_work_together, **rest))
     return result
 
 
-def _fabric(config: Config, **options: Any) -> Fabric:
+def fabric_for(config: Config, **options: Any) -> Fabric:
+    """Devices that compute in the precision of ``config``."""
     mixed = config.precision == "bf16"
     return Fabric(accelerator="auto", precision="bf16-mixed" if mixed else "32-true", **{"devices": 1, **options})
 

@@ -86,10 +86,18 @@ def test_the_weights_are_those_that_did_best_on_the_validation_set():
     session = Session()
     fit = SMALL.fit(network(), shortcut(), val=shortcut(seed=1), seed=0, session=session)
     lines = session.history["tuning"]
-    scores = [(line["val_mined_accuracy"] + line["val_other_accuracy"]) / 2 for line in lines]
+    losses = [(line["val_mined_loss"] + line["val_other_loss"]) / 2 for line in lines]
     assert [line["step"] for line in lines] == [20, 40, 60]
-    assert fit.facts["selection"]["score"] == max(scores)
-    assert fit.facts["selection"]["step"] == lines[scores.index(max(scores))]["step"]
+    assert fit.facts["selection"]["loss"] == min(losses)
+    assert fit.facts["selection"]["step"] == lines[losses.index(min(losses))]["step"]
+
+
+def test_where_fine_tuning_only_harms_the_pruned_network_is_the_result():
+    wild = replace(SMALL, tuning=replace(SMALL.tuning, lr=100.0))
+    fit = wild.fit(network(), shortcut(), val=shortcut(seed=1), seed=0)
+    assert fit.facts["selection"]["step"] == 0
+    pruned = fit.stages["pruned"].state_dict()
+    assert all(torch.equal(value, pruned[name]) for name, value in fit.model.state_dict().items())
 
 
 def test_without_validation_data_the_last_weights_are_taken_and_the_result_says_so():

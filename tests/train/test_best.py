@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch import nn
 
@@ -26,26 +27,37 @@ def at(model):
     return round(-model.bias[1].item(), 3)
 
 
+def loss(at, members):
+    """Of samples x with labels y the model has logits (0, x - at): cross-entropy log(1 + e^(x - at)) - y (x - at)."""
+    score = VAL.x[members, 0].double() - at
+    return float((torch.log1p(score.exp()) - VAL.y[members] * score).mean())
+
+
 def test_the_mined_samples_count_as_much_as_all_the_others():
     model = threshold(0.0)
     best = BestOnMined(model, VAL, MINED, "best", Session())
-    # 0: others 4/4, mined 0/1: 0.5.  -1.5: others 3/4, mined 1/1: 0.875, with the same 4 of 5 right in all.
-    assert best.review(1) == {"val_mined_accuracy": 0.0, "val_other_accuracy": 1.0}
+    seen = best.review(1)
+    assert (seen["val_mined_accuracy"], seen["val_other_accuracy"]) == (0.0, 1.0)
+    assert seen["val_mined_loss"] == pytest.approx(loss(0.0, MINED), abs=1e-6)
     put(model, -1.5)
     best.review(2)
     put(model, 5.0)
     best.review(3)
-    assert best.restore() == {"by": "mined validation groups", "step": 2, "score": 0.875, "mined": 1, "of": 5}
+    # At -1.5 the four others are explained worse than at 0 and the mined one better, by more than a quarter of that.
+    losses = {at: (loss(at, MINED) + loss(at, ~MINED)) / 2 for at in (0.0, -1.5, 5.0)}
+    assert min(losses, key=losses.get) == -1.5 and loss(-1.5, ~MINED) > loss(0.0, ~MINED)
+    found = best.restore()
+    assert found.pop("loss") == pytest.approx(losses[-1.5], abs=1e-6)
+    assert found == {"by": "mined validation groups", "step": 2, "mined": 1, "of": 5}
     assert at(model) == -1.5
 
 
-def test_of_equal_scores_the_first_counts():
+def test_of_equal_losses_the_first_counts():
     model = threshold(-0.7)
     best = BestOnMined(model, VAL, MINED, "best", Session())
     best.review(1)
-    put(model, -0.8)
     best.review(2)
-    assert best.restore()["step"] == 1 and at(model) == -0.7
+    assert best.restore()["step"] == 1
 
 
 def test_the_best_so_far_survives_an_interruption(tmp_path):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
@@ -23,15 +23,15 @@ from unspur.methods.dcwp import (
     layer_warnings,
     learn_masks,
     mask_artifacts,
+    mined_artifacts,
     mined_facts,
-    mined_numbers,
     prune_for_good,
 )
 from unspur.models.base import head_of
-from unspur.train.best import val_accuracy
+from unspur.train.best import val_scores
 from unspur.train.gates import prunable, pruned
 from unspur.train.loop import train as train_model
-from unspur.train.mining import GCE, Miner, require_both
+from unspur.train.mining import GCE, Mined, Miner, require_both
 from unspur.train.recipe import Optimiser
 from unspur.train.session import Session
 from unspur.train.steps import require_one_device
@@ -50,7 +50,7 @@ class MRM:
     mixes: ClassVar[bool] = True
     one_device: ClassVar[bool] = True
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
-    masks: MaskTraining = MaskTraining()  # up and align count with debias only
+    masks: MaskTraining = MaskTraining(start=1.5)  # as in E.2; up and align count with debias only
     debias: bool = False  # whether the masks are learnt with mined samples drawn more often, and aligned
     mining: Miner = GCE()  # with debias: gce, erm or ensemble
     temperature: float = 0.07  # with debias: of the contrastive losses
@@ -71,14 +71,14 @@ class MRM:
         require_one_device(session, "MRM")
         self.check(model, train)
         start = copy.deepcopy(model.state_dict())
-        mined = self._mine(model, train, seed, session) if self.debias else None
+        mined = self._mine(model, train, val, seed, session) if self.debias else None
         train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
         stages = {"erm": copy.deepcopy(model)}
         # With nothing mined and lambda_up = 1 every sample is drawn alike, and Eq. 11 is Eq. 12.
         recipe = self.masks if mined is not None else replace(self.masks, up=1.0, align=0.0)
         none = torch.zeros(len(train), dtype=torch.bool)
-        debias = Debias(none if mined is None else mined, "sample", self.temperature)
-        score = partial(val_accuracy, val=val, mined=None, session=session)
+        debias = Debias(none if mined is None else mined.train, "sample", self.temperature)
+        score = partial(val_scores, val=val, mined=mined and mined.val, session=session)
         masks = learn_masks(model, train, debias, recipe, score, seed=seed, session=session)
         stages["pruned"] = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
         model.load_state_dict(start)
@@ -87,13 +87,13 @@ class MRM:
         facts = {**kept_facts(masks), "warnings": layer_warnings(masks)}
         stored = mask_artifacts(masks)
         if mined is not None:
-            facts = mined_facts(mined, train.y) | facts
-            facts["warnings"] = class_warnings(mined, train.y) + facts["warnings"]
+            facts = mined_facts(mined.train, train.y) | facts
+            facts["warnings"] = class_warnings(mined.train, train.y) + facts["warnings"]
             facts["warnings"] += debias.pair_warnings(recipe, train.y, seed)
-            stored["mined"] = mined_numbers(mined)
+            stored |= mined_artifacts(mined)
         return Fit(model, stages, facts, stored)
 
-    def _mine(self, model: nn.Module, train: Split, seed: int, session: Session) -> Tensor:
-        mined = self.mining.mine(copy.deepcopy(model), train, None, seed=seed, session=session).train
-        require_both(mined)
+    def _mine(self, model: nn.Module, train: Split, val: Split | None, seed: int, session: Session) -> Mined:
+        mined = self.mining.mine(copy.deepcopy(model), train, val, seed=seed, session=session)
+        require_both(mined.train)
         return mined

@@ -91,13 +91,13 @@ def _chosen(facts: Mapping[str, Any]) -> str:
 
     >>> _chosen({"selection": {"by": "the last step", "why": "There is no validation set."}})
     'The result has the weights of the last step. There is no validation set.'
-    >>> _chosen({"selection": {"by": "mined validation groups", "step": 350, "score": 0.9125, "mined": 42, "of": 5000}})
-    'The result has the weights of step 350, chosen by mined validation groups (score 91.2 %; 42 of 5000 were mined).'
+    >>> _chosen({"selection": {"by": "mined validation groups", "step": 350, "loss": 0.0625, "mined": 42, "of": 5000}})
+    'The result has the weights of step 350, chosen by mined validation groups (loss 0.062; 42 of 5000 were mined).'
     """
     selection = facts.get("selection")
     if not selection:
         return ""
     if "step" not in selection:
         return f"The result has the weights of {selection['by']}. {selection['why']}"
-    score = f"score {100 * selection['score']:.1f} %; {selection['mined']} of {selection['of']} were mined"
+    score = f"loss {selection['loss']:.3f}; {selection['mined']} of {selection['of']} were mined"
     return f"The result has the weights of step {selection['step']}, chosen by {selection['by']} ({score})."

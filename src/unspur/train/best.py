@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from unspur.data.base import Split
-from unspur.train.mining import wrong
+from unspur.train.loop import outputs
+from unspur.train.losses import cross_entropy
 from unspur.train.session import Session
 
 
-def val_accuracy(model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> dict[str, float]:
-    """Accuracy on the mined and on the other samples of a validation set; on all where there are no two such groups."""
+def val_scores(model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> dict[str, float]:
+    """Accuracy and loss on the mined and the other samples of a validation set; on all if there are no two groups."""
     if val is None or not len(val):
         return {}
-    right = (~wrong(model, val, session)).double()
+    seen = [
+        (cross_entropy(logits, batch).cpu(), (logits.argmax(1) == batch.y).cpu())
+        for batch, logits in outputs(model, val, session.device)
+    ]
+    losses, right = (torch.cat(parts).double() for parts in zip(*seen, strict=True))
     if mined is None or not mined.any() or mined.all():
-        return {"val_accuracy": float(right.mean())}
-    return {"val_mined_accuracy": float(right[mined].mean()), "val_other_accuracy": float(right[~mined].mean())}
+        return {"val_accuracy": float(right.mean()), "val_loss": float(losses.mean())}
+    return {
+        f"val_{group}_{name}": float(values[members].mean())
+        for group, members in (("mined", mined), ("other", ~mined))
+        for name, values in (("accuracy", right), ("loss", losses))
+    }
 
 
 class BestOnMined:
-    """Remembers the weights that are right on most mined and most other samples of a validation set.
+    """Remembers the weights that explain mined and other samples of a validation set best.
 
-    The score is the mean of the accuracy on the mined samples and that on the others, so that a few samples without the
-    shortcut count as much as the many with it; of equal scores the first counts. It needs no group labels.
+    What counts is the mean of the loss on the mined samples and that on the others, so that a few samples without the
+    shortcut count as much as the many with it; of equal losses the first counts. It needs no group labels. Accuracy
+    would be too coarse: on Colored MNIST at 1 % a validation set of 5,000 has 45 such samples, and during fine-tuning
+    the same ones stay right while their loss, and the errors on other images, grow.
     """
 
     def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, stage: str, session: Session) -> None:
@@ -37,13 +49,13 @@ class BestOnMined:
         """Score the weights as they are after ``step`` steps, and keep them if none were better."""
         if self._why_not():
             return {}
-        accuracy = val_accuracy(self.model, self.val, self.mined, self.session)
-        score = sum(accuracy.values()) / 2
-        if self.best is None or score > self.best["score"]:
+        scores = val_scores(self.model, self.val, self.mined, self.session)
+        loss = (scores["val_mined_loss"] + scores["val_other_loss"]) / 2
+        if self.best is None or loss < self.best["loss"]:
             weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-            self.best = {"model": weights, "step": step, "score": score}
+            self.best = {"model": weights, "step": step, "loss": loss}
             self.session.save(self.stage, self.best)
-        return accuracy
+        return scores
 
     def restore(self) -> dict[str, Any]:
         """Give the model its best weights back and tell how they were chosen."""
@@ -51,8 +63,8 @@ class BestOnMined:
             return {"by": "the last step", "why": self._why_not()}
         assert self.val is not None and self.mined is not None  # or nothing would have been scored
         self.model.load_state_dict(self.best["model"])
-        judges = {"mined": int(self.mined.sum()), "of": len(self.val)}  # few mined ones make a rough score
-        return {"by": "mined validation groups", "step": self.best["step"], "score": self.best["score"], **judges}
+        judges = {"mined": int(self.mined.sum()), "of": len(self.val)}
+        return {"by": "mined validation groups", "step": self.best["step"], "loss": self.best["loss"], **judges}
 
     def _why_not(self) -> str | None:
         if self.val is None or self.mined is None or not len(self.val):

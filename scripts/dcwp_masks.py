@@ -1,0 +1,88 @@
+"""How to learn DCWP's masks: where theta begins and what Eq. 11 penalises, judged on validation images alone.
+
+    python scripts/dcwp_masks.py RUN [--steps 1000]
+
+RUN is a finished run of dcwp. Its pretrained network is pruned anew with each reading, and scored on the samples of the
+validation set that its biased model got wrong and on the others, as the choice within a run is. The test sets are not
+touched. Readings that results/dcwp-masks.jsonl has of the run are not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unspur.data.base import Dataset
+from unspur.data.fetch import DataFiles
+from unspur.experiment import fabric_for
+from unspur.files import read_tensors
+from unspur.methods.dcwp import DCWP, Debias, learn_masks, prune_for_good
+from unspur.runs import Run
+from unspur.train.best import val_scores
+from unspur.train.gates import kept_ratio
+from unspur.train.session import Session
+from unspur.version import commit
+
+LOG = Path("results/dcwp-masks.jsonl")
+READINGS: list[dict[str, Any]] = [
+    {"start": start, "penalise": of, "l1": l1}
+    for start, of, l1 in (
+        (1.5, "keep", 1e-8),
+        (1.5, "theta", 1e-8),
+        (0.0, "keep", 1e-8),
+        (0.0, "theta", 1e-8),
+        (0.8, "keep", 1e-8),
+        (-0.5, "keep", 1e-8),
+        (0.0, "keep", 1e-7),
+        (1.5, "keep", 1e-7),
+    )
+]
+
+
+def score(run: Run, data: Dataset, reading: dict[str, Any], steps: int) -> dict[str, Any]:
+    """The validation scores of the run's pretrained network with masks learnt after ``reading``."""
+    method, seed = run.config.method, run.config.seed
+    assert isinstance(method, DCWP)
+    session = Session(fabric_for(run.config))
+    mined = torch.zeros(len(data.train), dtype=torch.bool)
+    mined[read_tensors(run.folder / "artifacts" / "mined.safetensors")[0]["mined"]] = True
+    recipe = replace(method.masks, steps=steps, **reading)
+    debias = Debias(mined, method.reading, method.temperature)
+    model, train = run.load_model(data, "erm"), data.train.without_attributes()
+    masks = learn_masks(model, train, debias, recipe, seed=seed, session=session)
+    pruned = copy.deepcopy(model)
+    prune_for_good(pruned, train, debias, recipe, masks, seed=seed, session=session)
+    held_out = read_tensors(run.folder / "artifacts" / "mined_val.safetensors")[0]["mined_val"]
+    wrong = torch.zeros(len(data.val), dtype=torch.bool)
+    wrong[held_out] = True
+    found = val_scores(pruned, data.val, wrong, session)
+    return {"kept": kept_ratio(masks), **found, "loss": (found["val_mined_loss"] + found["val_other_loss"]) / 2}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--steps", type=int, default=1000)
+    arguments = parser.parse_args()
+    run = Run.open(arguments.run)
+    data = run.config.data.load(DataFiles(None))
+    done = [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
+    for reading in READINGS:
+        trial = {"run": run.config.key, "steps": arguments.steps, **reading}
+        if any(trial.items() <= line.items() for line in done):
+            continue
+        line = {**trial, **score(run, data, reading, arguments.steps), "config": run.config.to_json()["data"]}
+        line |= {"seed": run.config.seed, "commit": commit()}
+        with LOG.open("a") as log:
+            log.write(json.dumps(line) + "\n")
+        print({name: line[name] for name in (*reading, "kept", "val_mined_accuracy", "loss")}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
