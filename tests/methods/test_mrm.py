@@ -41,6 +41,14 @@ def test_the_second_training_holds_pruned_weights_at_zero():
     assert torch.equal(cut, fit.stages["erm"].get_parameter("0.weight") * masks(fit)["0.weight"])
 
 
+def test_the_second_training_can_take_other_epochs_than_the_first():
+    session = Session()
+    replace(PLAIN, epochs_again=2).fit(network(), shortcut(), seed=0, session=session)
+    assert [len(session.history[stage]) for stage in ("erm", "retraining")] == [3, 2]
+    with pytest.raises(UnspurError, match="epochs_again must be at least 1 but got 0"):
+        replace(PLAIN, epochs_again=0)
+
+
 def test_equation_12_draws_all_samples_alike_and_neither_mines_nor_aligns():
     session = Session()
     fit = PLAIN.fit(network(), shortcut(), seed=0, session=session)

@@ -164,7 +164,13 @@ def test_q_outside_its_range_is_refused(q):
         GCE(q=q)
 
 
-@pytest.mark.parametrize("wrong", [{"score": 1.0}, {"confidence": 1.0}, {"training": Adam(epochs=0)}])
+@pytest.mark.parametrize("wrong", [{"score": 1.0}, {"confidence": 1.0}])
 def test_thresholds_outside_their_range_are_refused(wrong):
     with pytest.raises(UnspurError, match=rf"mining.{next(iter(wrong))}.* must"):
         EpochEnsemble(**wrong)
+
+
+@pytest.mark.parametrize("miner", [GCE, EarlyStopped, EpochEnsemble])
+def test_a_model_that_is_not_trained_cannot_mine(miner):
+    with pytest.raises(UnspurError, match=r"mining.training.epochs must be at least 1 but got 0"):
+        miner(training=Adam(epochs=0))

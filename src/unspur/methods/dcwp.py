@@ -1,4 +1,4 @@
-"""DCWP: 1. Mine what a shortcut cannot explain.  2. ERM.  3. Learn which weights to keep.  4. Fine-tune those."""
+"""DCWP (arXiv:2210.05247): 1. Mine what no shortcut explains.  2. ERM.  3. Learn what to keep.  4. Fine-tune that."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class MaskTraining(Debiased):
     name: ClassVar[str] = "masks"
     steps: int = 2000  # T2
     lr: float = 0.01  # learning rate
-    l1: float = 1e-8  # lambda_l1, about 0.1 / the number of weights
+    l1: float = 1e-8  # lambda_l1 of Colored MNIST; E.2 begins its search at 0.1 / the number of weights
     penalise: Literal["keep", "theta"] = "keep"  # what Eq. 11 sums: the keep probability, or |theta| as printed
     start: float = 0.0  # theta at first: a weight is kept with probability sigmoid(theta)
     noise: float = 1.0  # temperature of the Gumbel-sigmoid
@@ -102,7 +102,8 @@ class DCWP:
     """Debiased contrastive weight pruning: keep the weights that serve samples without the shortcut (Algorithm 1).
 
     The biased model of the mining begins with the same weights as the main one. The masks are learnt with everything
-    else frozen; then what they do not keep is zero for good, and the rest is fine-tuned without a reset. Of the pruned
+    else frozen; then what they do not keep is zero for good, batch normalisation is measured anew on such batches, and
+    the rest is fine-tuned without a reset. Of the pruned
     network and those of the fine-tuning, the one is taken with the lowest loss on the mined and the other samples of
     the validation set, mined by the same biased model, each half of it; without such samples, the last.
 
@@ -225,7 +226,8 @@ def learn_masks(
 ) -> dict[str, Tensor]:
     """Which weights of ``model`` to keep: solve Eq. 11 for the gates of a copy of it whose weights are frozen.
 
-    ``score`` sees the copy pruned as it would be then (Figure 1b); it has no say in the result.
+    ``score`` sees the copy with the weights that it would keep now (Figure 1b), its batch normalisation as measured
+    under sampled masks; it has no say in the result.
     """
     gated = copy.deepcopy(model)
     gates = add_gates(gated, recipe.start, recipe.noise)

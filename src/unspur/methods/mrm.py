@@ -41,8 +41,8 @@ from unspur.train.steps import require_one_device
 class MRM:
     """Prune with plain cross-entropy (DCWP, Eq. 12), reset what is left to its initial weights, and train that anew.
 
-    With ``debias`` the masks come from Eq. 11, as DCWP's do: MRM_debias of section 5.3. The second training is the
-    first one again, on all samples alike. Runs on one device.
+    With ``debias`` the masks come from Eq. 11, as DCWP's do: MRM_debias of section 5.3. The second training is like the
+    first, on all samples alike, for as many epochs or others. Runs on one device.
     """
 
     name: ClassVar[str] = "mrm"
@@ -52,11 +52,14 @@ class MRM:
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     masks: MaskTraining = MaskTraining(start=1.5)  # as in E.2; up and align count with debias only
     debias: bool = False  # whether the masks are learnt with mined samples drawn more often, and aligned
+    epochs_again: int | None = None  # of the second training; none: as many as of the first
     mining: Miner = GCE()  # with debias: gce, erm or ensemble
     temperature: float = 0.07  # with debias: of the contrastive losses
 
     def __post_init__(self) -> None:
         require(0 < self.temperature < math.inf, f"temperature must be positive but got {self.temperature}.")
+        again = self.epochs_again
+        require(again is None or again >= 1, f"epochs_again must be at least 1 but got {again}.")
 
     def check(self, model: nn.Module, train: Split) -> None:
         """There must be weights to prune, and with ``debias`` features to align."""
@@ -82,8 +85,9 @@ class MRM:
         masks = learn_masks(model, train, debias, recipe, score, seed=seed, session=session)
         stages["pruned"] = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
         model.load_state_dict(start)
+        again = self.erm if self.epochs_again is None else replace(self.erm, epochs=self.epochs_again)
         with pruned(model, masks):
-            train_model(model, train, self.erm, stage="retraining", seed=seed, session=session)
+            train_model(model, train, again, stage="retraining", seed=seed, session=session)
         facts = {**kept_facts(masks), "warnings": layer_warnings(masks)}
         stored = mask_artifacts(masks)
         if mined is not None:

@@ -33,7 +33,7 @@ def contrast(features: Tensor, batch: Batch, anchors: Tensor, partners: Tensor, 
 
     The sum over anchors is divided by the number of those that have a partner of their class and another anchor to be
     told from; the others are left out, and with no such anchor the loss is 0. A batch drawn with replacement may hold a
-    sample twice: its copies are one sample, and no pair.
+    sample twice: its copies are not compared with each other.
     """
     return _Pairs(batch.y, batch.index).contrast(_likeness(features, temperature), anchors, partners)
 

@@ -29,6 +29,11 @@ class Mined(NamedTuple):
     val: Tensor | None  # of the validation set, by the same biased model
 
 
+def _require_training(recipe: Optimiser) -> None:
+    """A model that has not been trained has taken no shortcut."""
+    require(recipe.epochs >= 1, f"mining.training.epochs must be at least 1 but got {recipe.epochs}.")
+
+
 @dataclass(frozen=True)
 class GCE:
     """What a model trained with the generalised cross-entropy gets wrong (Eq. 13)."""
@@ -39,6 +44,7 @@ class GCE:
 
     def __post_init__(self) -> None:
         require(0 < self.q <= 1, f"mining.q must lie in (0, 1] but got {self.q}.")
+        _require_training(self.training)
 
     def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
         return _misclassified(model, train, val, self.training, generalised_cross_entropy(self.q), seed, session)
@@ -54,6 +60,9 @@ class EarlyStopped:
 
     name: ClassVar[str] = "erm"
     training: Optimiser = Adam(lr=0.01, epochs=1, batch_size=256)
+
+    def __post_init__(self) -> None:
+        _require_training(self.training)
 
     def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
         return _misclassified(model, train, val, self.training, cross_entropy, seed, session)
@@ -76,7 +85,7 @@ class EpochEnsemble:
     def __post_init__(self) -> None:
         require(0 < self.score < 1, f"mining.score must lie in (0, 1) but got {self.score}.")
         require(0 <= self.confidence < 1, f"mining.confidence must lie in [0, 1) but got {self.confidence}.")
-        require(self.training.epochs >= 1, f"mining.training.epochs must be at least 1 but got {self.training.epochs}.")
+        _require_training(self.training)
 
     def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
         scores = _Scores(train, val, session)
