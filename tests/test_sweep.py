@@ -1,5 +1,6 @@
 import json
 import statistics
+from types import SimpleNamespace
 
 import pytest
 
@@ -7,7 +8,7 @@ import unspur.sweep
 from unspur.engines import Outcome, work
 from unspur.errors import UnspurError
 from unspur.runs import Run
-from unspur.sweep import _usable_range, _with_accuracy, plan, summary, sweep
+from unspur.sweep import _scores, _usable_range, _with_accuracy, plan, summary, sweep
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
 
@@ -192,3 +193,10 @@ def test_a_method_that_cannot_work_with_the_model_is_refused_before_any_run(tmp_
     with pytest.raises(UnspurError, match="has no layer that is a map of the image"):
         sweep(points, tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_training_accuracy_of_an_earlier_stage_is_not_taken_for_the_results(tmp_path):
+    lines = [{"stage": "erm", "epoch": 1, "accuracy": 0.9}, {"stage": "tuning", "step": 50, "loss": 0.1}]
+    for count, known in ((1, {"epochs": 1.0, "training accuracy": 0.9}), (2, {"epochs": 1.0})):
+        (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:count]))
+        assert _scores(SimpleNamespace(folder=tmp_path), {"tests": {}}) == known

@@ -197,8 +197,9 @@ def _scores(stored: Run, result: dict[str, Any]) -> dict[str, float]:
     lines = _lines(stored.folder / "metrics.jsonl")
     fitted = [line["accuracy"] for line in lines if "accuracy" in line]
     if fitted:
-        found["training accuracy"] = fitted[-1]
         found["epochs"] = float(len(fitted))
+        if "accuracy" in lines[-1]:  # else the last stage counts steps, and the accuracy is of an earlier one
+            found["training accuracy"] = fitted[-1]
     if (stored.folder / ANALYSIS).exists():
         found |= figures(read_json(stored.folder / ANALYSIS))
     return found
