@@ -61,10 +61,9 @@ class Debiased(Steps):
 class MaskTraining(Debiased):
     """How the gates are learnt (Eq. 11; Algorithm 1, lines 10 to 12).
 
-    E.2 begins at theta = 1.5, "so that the initial probability of preserving the corresponding weight" is 0.8. But the
-    authors' code takes the sigmoid twice, so that a weight was kept with probability 0.69 at first and 0.5 to 0.73
-    later: more noise, under which fewer weights can hold single samples by heart. With one sigmoid, theta = 0 is as
-    noisy. It has the lower validation loss (scripts/dcwp_masks.py), and is the default.
+    E.2 begins at theta = 1.5. But the authors' code takes the sigmoid twice, so that a weight was kept with probability
+    0.69 at first and 0.5 to 0.73 later: more noise, under which masks hardly learn single samples by heart. With one
+    sigmoid, ``start=0`` is about as noisy; results/README.md tells what it changes.
     """
 
     name: ClassVar[str] = "masks"
@@ -72,7 +71,7 @@ class MaskTraining(Debiased):
     lr: float = 0.01  # learning rate
     l1: float = 1e-8  # lambda_l1 of Colored MNIST; E.2 begins its search at 0.1 / the number of weights
     penalise: Literal["keep", "theta"] = "keep"  # what Eq. 11 sums: the keep probability, or |theta| as printed
-    start: float = 0.0  # theta at first: a weight is kept with probability sigmoid(theta)
+    start: float = 1.5  # theta at first: sigmoid(1.5) = 0.82 of the weights are kept
     noise: float = 1.0  # temperature of the Gumbel-sigmoid
 
     def __post_init__(self) -> None:

@@ -50,7 +50,7 @@ class MRM:
     mixes: ClassVar[bool] = True
     one_device: ClassVar[bool] = True
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
-    masks: MaskTraining = MaskTraining(start=1.5)  # as in E.2; up and align count with debias only
+    masks: MaskTraining = MaskTraining()  # up and align count with debias only
     debias: bool = False  # whether the masks are learnt with mined samples drawn more often, and aligned
     epochs_again: int | None = None  # of the second training; none: as many as of the first
     mining: Miner = GCE()  # with debias: gce, erm or ensemble

@@ -36,8 +36,8 @@ class BestOnMined:
 
     What counts is the mean of the loss on the mined samples and that on the others, so that a few samples without the
     shortcut count as much as the many with it; of equal losses the first counts. It needs no group labels. Accuracy
-    would be too coarse: on Colored MNIST at 1 % a validation set of 5,000 has 45 such samples, and during fine-tuning
-    the same ones stay right while their loss, and the errors on other images, grow.
+    would be coarse: on Colored MNIST at 1 % a validation set of 5,000 has 45 such samples, and during fine-tuning the
+    same ones stay right while their loss grows.
     """
 
     def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, stage: str, session: Session) -> None:
