@@ -9,7 +9,7 @@ from torch import nn
 from methods.shortcuts import network, shortcut
 from unspur.data.base import Split
 from unspur.errors import UnspurError
-from unspur.methods.dcwp import DCWP, UP, Debias, MaskTraining, Tuning
+from unspur.methods.dcwp import DCWP, UP, Debias, MaskTraining, Tuning, class_warnings
 from unspur.models.base import with_features
 from unspur.train.contrastive import alignment
 from unspur.train.loop import train
@@ -168,6 +168,14 @@ def test_a_class_of_which_nothing_is_mined_is_warned_of():
     fit = SMALL.fit(network(), whole.subset(keep.nonzero().squeeze(1)), seed=0)
     assert fit.facts["mined_by_class"][0] == 0 < fit.facts["mined_by_class"][1]
     assert fit.facts["warnings"] == ["No sample of class 0 was mined, so none of it is drawn more often."]
+
+
+def test_a_class_that_the_biased_model_gave_up_is_warned_of():
+    y = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
+    mined = torch.tensor([True, False, False, False, True, True, True, False])  # 25 % of class 0, 75 % of class 1
+    (said,) = class_warnings(mined, y)
+    assert said.startswith("Of class 1 75 % was mined: the biased model gave the class up")
+    assert "mining.training.lr" in said
 
 
 def test_a_batch_without_a_pair_does_not_stop_the_training():

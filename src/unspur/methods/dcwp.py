@@ -37,6 +37,7 @@ from unspur.train.steps import (
 # lambda_up of the fine-tuning by the per cent of conflicting samples, in the order of the authors' scripts: a third of
 # what is drawn is then mined, whatever the per cent. The text prints the other order, with which it is 4 to 79 %.
 UP = {0.5: 80.0, 1.0: 50.0, 2.0: 30.0, 5.0: 10.0}
+GIVEN_UP = 0.5  # a class of which more is mined was not learned: no shortcut, whatever it is, misses most of a class
 LOOKS = 20  # how often mask training is scored on its way
 PAIRLESS = (
     "In {empty} of {steps} batches of stage '{stage}' there was no pair to align: the cross-entropy alone counted."
@@ -274,9 +275,18 @@ def kept_facts(masks: Masks) -> dict[str, Any]:
 
 
 def class_warnings(mined: Tensor, y: Tensor) -> list[str]:
-    """A sentence for each class of which nothing is mined."""
-    absent = sorted(set(y.tolist()) - set(y[mined].tolist()))
-    return [f"No sample of class {label} was mined, so none of it is drawn more often." for label in absent]
+    """A sentence for each class of which nothing is mined, or most of it."""
+    said = []
+    for label in y.unique().tolist():
+        share = float(mined[y == label].double().mean())
+        if share == 0:
+            said.append(f"No sample of class {label} was mined, so none of it is drawn more often.")
+        elif share > GIVEN_UP:
+            said.append(
+                f"Of class {label} {100 * share:.0f} % was mined: the biased model gave the class up, which says "
+                "nothing of a shortcut. Train it at a lower rate (mining.training.lr), or take another miner (mining=erm)."
+            )
+    return said
 
 
 def layer_warnings(masks: Masks) -> list[str]:
