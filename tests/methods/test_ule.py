@@ -77,6 +77,7 @@ def test_the_teacher_relies_less_on_the_shortcut_than_its_student():
     x = torch.stack([3 * sign, sign + 0.3 * torch.randn(512, generator=generator)], 1)
     teacher = nn.Sequential(nn.Linear(2, 2))
     nn.init.eye_(teacher[0].weight)
+    nn.init.zeros_(teacher[0].bias)
     fit = ULE(erm=SGD(lr=0.1, epochs=20, batch_size=64), lam=0.05, scale="equal").fit(teacher, Split(x, y))
     assert (teacher(x).argmax(1) == y).float().mean() > 0.95
 
