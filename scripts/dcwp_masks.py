@@ -10,7 +10,6 @@ touched. Readings that results/dcwp-masks.jsonl has of the run are not done agai
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from unspur.experiment import fabric_for
 from unspur.files import read_tensors
 from unspur.methods.dcwp import DCWP, Debias, learn_masks, prune_for_good
 from unspur.runs import Run
-from unspur.train.best import val_scores
+from unspur.train.best import balanced_loss, val_scores
 from unspur.train.gates import kept_ratio
 from unspur.train.session import Session
 from unspur.version import commit
@@ -50,19 +49,21 @@ def score(run: Run, data: Dataset, reading: dict[str, Any], steps: int) -> dict[
     method, seed = run.config.method, run.config.seed
     assert isinstance(method, DCWP)
     session = Session(fabric_for(run.config))
-    mined = torch.zeros(len(data.train), dtype=torch.bool)
-    mined[read_tensors(run.folder / "artifacts" / "mined.safetensors")[0]["mined"]] = True
+    mined, mined_val = stored(run, "mined", len(data.train)), stored(run, "mined_val", len(data.val))
     recipe = replace(method.masks, steps=steps, **reading)
     debias = Debias(mined, method.reading, method.temperature)
     model, train = run.load_model(data, "erm"), data.train.without_attributes()
     masks = learn_masks(model, train, debias, recipe, seed=seed, session=session)
-    pruned = copy.deepcopy(model)
-    prune_for_good(pruned, train, debias, recipe, masks, seed=seed, session=session)
-    held_out = read_tensors(run.folder / "artifacts" / "mined_val.safetensors")[0]["mined_val"]
-    wrong = torch.zeros(len(data.val), dtype=torch.bool)
-    wrong[held_out] = True
-    found = val_scores(pruned, data.val, wrong, session)
-    return {"kept": kept_ratio(masks), **found, "loss": (found["val_mined_loss"] + found["val_other_loss"]) / 2}
+    pruned = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
+    found = val_scores(pruned, data.val, mined_val, session)
+    return {"kept": kept_ratio(masks), **found, "loss": balanced_loss(found)}
+
+
+def stored(run: Run, name: str, samples: int) -> torch.Tensor:
+    """Which samples an artifact of the run numbers."""
+    mined = torch.zeros(samples, dtype=torch.bool)
+    mined[read_tensors(run.folder / "artifacts" / f"{name}.safetensors")[0][name]] = True
+    return mined
 
 
 def main() -> None:

@@ -139,14 +139,17 @@ def reproduce(
     if table == "list":
         listed = [{"table": key, "caption": entry.caption} for key, entry in TABLES.items()]
         return print_json(listed) if as_json else print_tables(listed)
-    more: dict[str, Any] = {
-        "quick": quick,
-        "only": only or [],
-        "settings": settings or [],
-        "results": out,
-        "runs": runs,
-    }
-    outcome = reproduce_table(table_named(table), parse_seeds(seeds), data_dir=data_dir, say=say, **more)
+    outcome = reproduce_table(
+        table_named(table),
+        parse_seeds(seeds),
+        quick=quick,
+        only=only or [],
+        settings=settings or [],
+        results=out,
+        runs=runs,
+        data_dir=data_dir,
+        say=say,
+    )
     if as_json:
         print_json(outcome)
     else:

@@ -9,7 +9,7 @@ from torch import nn
 from methods.shortcuts import network, shortcut
 from unspur.data.base import Split
 from unspur.errors import UnspurError
-from unspur.methods.dcwp import DCWP, UP, Debias, MaskTraining, Tuning, class_warnings
+from unspur.methods.dcwp import DCWP, UP, Debias, MaskTraining, Tuning
 from unspur.models.base import with_features
 from unspur.train.contrastive import alignment
 from unspur.train.loop import train
@@ -17,6 +17,7 @@ from unspur.train.losses import cross_entropy
 from unspur.train.mining import GCE, EarlyStopped, EpochEnsemble, upweighted
 from unspur.train.recipe import Adam
 from unspur.train.session import Session
+from unspur.train.told import class_warnings
 
 TRAINING = Adam(lr=0.01, epochs=3, batch_size=64)
 SMALL = DCWP(

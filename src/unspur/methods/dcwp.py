@@ -7,9 +7,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor, nn
 
 from unspur.data.base import Batch, Split
@@ -21,7 +20,7 @@ from unspur.train.contrastive import alignment, has_pair
 from unspur.train.gates import Masks, add_gates, kept_ratio, masks_of, prunable, prune, pruned, sparsity
 from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy
-from unspur.train.mining import GCE, Mined, Miner, Reading, require_both, upweighted
+from unspur.train.mining import GCE, Miner, Reading, require_both, upweighted
 from unspur.train.recipe import Adam, Optimiser
 from unspur.train.session import Session
 from unspur.train.steps import (
@@ -33,11 +32,18 @@ from unspur.train.steps import (
     step_samples,
     train_steps,
 )
+from unspur.train.told import (
+    class_warnings,
+    kept_facts,
+    layer_warnings,
+    mask_artifacts,
+    mined_artifacts,
+    mined_facts,
+)
 
 # lambda_up of the fine-tuning by the per cent of conflicting samples, in the order of the authors' scripts: a third of
 # what is drawn is then mined, whatever the per cent. The text prints the other order, with which it is 4 to 79 %.
 UP = {0.5: 80.0, 1.0: 50.0, 2.0: 30.0, 5.0: 10.0}
-GIVEN_UP = 0.5  # a class of which more is mined was not learned: no shortcut, whatever it is, misses most of a class
 LOOKS = 20  # how often mask training is scored on its way
 PAIRLESS = (
     "In {empty} of {steps} batches of stage '{stage}' there was no pair to align: the cross-entropy alone counted."
@@ -261,46 +267,3 @@ def prune_for_good(
     prune(model, masks)
     settle_batch_norm(model, train, debias.draws(recipe.up), recipe.batch_size, seed=seed, session=session)
     return copy.deepcopy(model)
-
-
-def mined_facts(mined: Tensor, y: Tensor) -> dict[str, Any]:
-    """How many samples are mined, in all and of each class."""
-    return {"mined": int(mined.sum()), "mined_by_class": torch.bincount(y[mined], minlength=int(y.max()) + 1).tolist()}
-
-
-def kept_facts(masks: Masks) -> dict[str, Any]:
-    """The share of weights that is kept, in all and of each layer."""
-    layers = {name: kept_ratio({name: mask}) for name, mask in masks.items()}
-    return {"kept": kept_ratio(masks) if masks else 1.0, "kept_by_layer": layers}
-
-
-def class_warnings(mined: Tensor, y: Tensor) -> list[str]:
-    """A sentence for each class of which nothing is mined, or most of it."""
-    said = []
-    for label in y.unique().tolist():
-        share = float(mined[y == label].double().mean())
-        if share == 0:
-            said.append(f"No sample of class {label} was mined, so none of it is drawn more often.")
-        elif share > GIVEN_UP:
-            said.append(
-                f"Of class {label} {100 * share:.0f} % was mined: the biased model gave the class up, which says "
-                "nothing of a shortcut. Lower mining.training.lr, or take another miner (mining=erm)."
-            )
-    return said
-
-
-def layer_warnings(masks: Masks) -> list[str]:
-    """A sentence for each layer of which nothing is left."""
-    dead = [name for name, mask in masks.items() if not mask.any()]
-    return [f"Nothing is left of {name}: it was pruned whole; lower masks.l1 or masks.steps." for name in dead]
-
-
-def mined_artifacts(mined: Mined) -> dict[str, Tensor]:
-    """The mined samples' places in the training and in the validation set, as stored with the run."""
-    parts = {"mined": mined.train, "mined_val": mined.val}
-    return {name: found.nonzero().squeeze(1) for name, found in parts.items() if found is not None}
-
-
-def mask_artifacts(masks: Masks) -> dict[str, Tensor]:
-    """The masks as stored with the run."""
-    return {f"mask.{name}": mask for name, mask in masks.items()}

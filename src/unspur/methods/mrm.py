@@ -14,19 +14,7 @@ from torch import nn
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit
-from unspur.methods.dcwp import (
-    PAPER,
-    Debias,
-    MaskTraining,
-    class_warnings,
-    kept_facts,
-    layer_warnings,
-    learn_masks,
-    mask_artifacts,
-    mined_artifacts,
-    mined_facts,
-    prune_for_good,
-)
+from unspur.methods.dcwp import PAPER, Debias, MaskTraining, learn_masks, prune_for_good
 from unspur.models.base import head_of
 from unspur.train.best import val_scores
 from unspur.train.gates import prunable, pruned
@@ -35,6 +23,14 @@ from unspur.train.mining import GCE, Mined, Miner, require_both
 from unspur.train.recipe import Optimiser
 from unspur.train.session import Session
 from unspur.train.steps import require_one_device
+from unspur.train.told import (
+    class_warnings,
+    kept_facts,
+    layer_warnings,
+    mask_artifacts,
+    mined_artifacts,
+    mined_facts,
+)
 
 
 @dataclass(frozen=True)

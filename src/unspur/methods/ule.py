@@ -281,11 +281,8 @@ def _classes(model: nn.Module, x: Tensor) -> int:
 
 
 def _require_same_classes(teacher: nn.Module, student: nn.Module, x: Tensor) -> None:
-    classes = [_classes(model, x) for model in (teacher, student)]
-    require(
-        classes[0] == classes[1],
-        f"Teacher and student must tell the same classes apart, but they have {classes[0]} and {classes[1]}.",
-    )
+    ours, theirs = _classes(teacher, x), _classes(student, x)
+    require(ours == theirs, f"Teacher and student must tell the same classes apart, but they have {ours} and {theirs}.")
 
 
 def _require_signal(method: ULE, teacher: Tensor, student: Tensor, step: int) -> None:

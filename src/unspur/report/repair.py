@@ -99,5 +99,5 @@ def _chosen(facts: Mapping[str, Any]) -> str:
         return ""
     if "step" not in selection:
         return f"The result has the weights of {selection['by']}. {selection['why']}"
-    score = f"loss {selection['loss']:.3f}; {selection['mined']} of {selection['of']} were mined"
-    return f"The result has the weights of step {selection['step']}, chosen by {selection['by']} ({score})."
+    judged = f"loss {selection['loss']:.3f}; {selection['mined']} of {selection['of']} were mined"
+    return f"The result has the weights of step {selection['step']}, chosen by {selection['by']} ({judged})."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -31,6 +32,11 @@ def val_scores(model: nn.Module, val: Split | None, mined: Tensor | None, sessio
     }
 
 
+def balanced_loss(scores: Mapping[str, float]) -> float:
+    """The mean of the loss on mined and that on other samples."""
+    return (scores["val_mined_loss"] + scores["val_other_loss"]) / 2
+
+
 class BestOnMined:
     """Remembers the weights that explain mined and other samples of a validation set best.
 
@@ -50,7 +56,7 @@ class BestOnMined:
         if self._why_not():
             return {}
         scores = val_scores(self.model, self.val, self.mined, self.session)
-        loss = (scores["val_mined_loss"] + scores["val_other_loss"]) / 2
+        loss = balanced_loss(scores)
         if self.best is None or loss < self.best["loss"]:
             weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
             self.best = {"model": weights, "step": step, "loss": loss}

@@ -128,8 +128,9 @@ def pruned(model: nn.Module, masks: Masks) -> Iterator[None]:
 
     They are set to zero after each step: without a gradient, a preconditioner that mixes weights would move them still.
     """
-    prune(model, masks)
-    handle = register_optimizer_step_post_hook(lambda *_: prune(model, masks))
+    held = {name: mask.to(model.get_parameter(name).device) for name, mask in masks.items()}  # once, not at each step
+    prune(model, held)
+    handle = register_optimizer_step_post_hook(lambda *_: prune(model, held))
     try:
         yield
     finally:
