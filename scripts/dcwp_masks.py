@@ -33,11 +33,11 @@ READINGS: list[dict[str, Any]] = [
     {"start": start, "penalise": of, "l1": l1}
     for start, of, l1 in (
         (1.5, "keep", 1e-8),
-        (1.5, "theta", 1e-8),
         (0.0, "keep", 1e-8),
-        (0.0, "theta", 1e-8),
         (0.8, "keep", 1e-8),
         (-0.5, "keep", 1e-8),
+        (1.5, "theta", 1e-8),
+        (0.0, "theta", 1e-8),
         (0.0, "keep", 1e-7),
         (1.5, "keep", 1e-7),
     )
