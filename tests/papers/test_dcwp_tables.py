@@ -95,6 +95,8 @@ def test_the_schedules_are_the_appendixs():
     assert [made.method.erm.name for made in (digits, objects, faces)] == ["adam"] * 3
     assert [made.method.tuning.lr for made in (digits, objects, faces)] == [0.001, 0.0005, 0.0005]
     assert [made.method.masks.l1 for made in (digits, objects, faces)] == [1e-8, 1e-9, 1e-9]
+    assert [made.method.masks.start for made in (digits, objects, faces)] == [0, 1.5, 1.5]
+    assert [made.method.mining.training.name for made in (digits, objects, faces)] == ["sgd", "adam", "adam"]
     assert [made.arch.name for made in (digits, objects, faces)] == ["cnn3", "resnet18", "resnet18"]
     assert [getattr(made.arch, "weights", None) for made in (objects, faces)] == ["default"] * 2
     # mining: GCE with q = 0.7 for 2,000 and 10,000 steps, and the ensemble
@@ -145,7 +147,7 @@ def test_the_short_schedule_needs_no_published_weights():
     for cell in table_named("dcwp/table1-short").cells:
         made = config(cell)
         assert (made.arch.weights, made.data.cifar, made.data.conflict_count) == ("none", "jpeg", 442)
-        assert (made.method.erm.epochs, made.method.masks.steps) == (10, 500)
+        assert (made.method.erm.epochs, made.method.masks.steps) == (6, 400)
 
 
 def test_the_whole_family_runs_quickly_on_few_images(tmp_path, monkeypatch):

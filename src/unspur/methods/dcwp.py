@@ -70,7 +70,7 @@ class MaskTraining(Debiased):
 
     E.2 begins at theta = 1.5. But the authors' code takes the sigmoid twice, so that a weight was kept with probability
     0.69 at first and 0.5 to 0.73 later: more noise, under which masks hardly learn single samples by heart. With one
-    sigmoid, ``start=0`` is about as noisy; results/README.md tells what it changes.
+    sigmoid, ``start=0`` is about as noisy, and much better where few samples are mined: results/README.md has numbers.
     """
 
     name: ClassVar[str] = "masks"
@@ -78,7 +78,7 @@ class MaskTraining(Debiased):
     lr: float = 0.01  # learning rate
     l1: float = 1e-8  # lambda_l1 of Colored MNIST; E.2 begins its search at 0.1 / the number of weights
     penalise: Literal["keep", "theta"] = "keep"  # what Eq. 11 sums: the keep probability, or |theta| as printed
-    start: float = 1.5  # theta at first: sigmoid(1.5) = 0.82 of the weights are kept
+    start: float = 1.5  # theta at first: sigmoid(1.5) = 0.82 of the weights are kept; try 0 where few are mined
     noise: float = 1.0  # temperature of the Gumbel-sigmoid
 
     def __post_init__(self) -> None:
