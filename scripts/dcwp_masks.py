@@ -3,7 +3,7 @@
     python scripts/dcwp_masks.py RUN [--steps 1000]
 
 RUN is a finished run of dcwp. Its pretrained network is pruned anew with each reading, and scored on the samples of the
-validation set that its biased model got wrong and on the others, as the choice within a run is. The test sets are not
+validation set that its biased model got wrong, by which a run chooses too, and on the others. The test sets are not
 touched. Readings that results/dcwp-masks.jsonl has of the run are not done again.
 """
 
@@ -23,7 +23,7 @@ from unspur.experiment import fabric_for
 from unspur.files import read_tensors
 from unspur.methods.dcwp import DCWP, Debias, learn_masks, prune_for_good
 from unspur.runs import Run
-from unspur.train.best import balanced_loss, val_scores
+from unspur.train.best import val_scores
 from unspur.train.gates import kept_ratio
 from unspur.train.session import Session
 from unspur.version import commit
@@ -56,7 +56,7 @@ def score(run: Run, data: Dataset, reading: dict[str, Any], steps: int) -> dict[
     masks = learn_masks(model, train, debias, recipe, seed=seed, session=session)
     pruned = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
     found = val_scores(pruned, data.val, mined_val, session)
-    return {"kept": kept_ratio(masks), **found, "loss": balanced_loss(found)}
+    return {"kept": kept_ratio(masks), **found}
 
 
 def stored(run: Run, name: str, samples: int) -> torch.Tensor:
@@ -82,7 +82,7 @@ def main() -> None:
         line |= {"seed": run.config.seed, "commit": commit()}
         with LOG.open("a") as log:
             log.write(json.dumps(line) + "\n")
-        print({name: line[name] for name in (*reading, "kept", "val_mined_accuracy", "loss")}, flush=True)
+        print({name: line[name] for name in (*reading, "kept", "val_mined_accuracy", "val_mined_loss")}, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ FACTS = {
     "mining": {"precision": 0.25, "recall": None},
     "kept": 0.5,
     "kept_by_layer": {"conv.weight": 1.0, "head.weight": 0.25},
-    "selection": {"by": "mined validation groups", "step": 50, "loss": 0.25, "mined": 3, "of": 40},
+    "selection": {"by": "mined validation samples", "step": 50, "loss": 0.25, "mined": 3, "of": 40},
     "warnings": ["Nothing is left of a layer."],
     "seconds per step": 0.1,
 }

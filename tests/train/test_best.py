@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -6,9 +8,9 @@ from unspur.data.base import Split
 from unspur.train.best import BestOnMined
 from unspur.train.session import Session
 
-# One number a sample, and a model that says class 1 above its threshold; sample 4 is mined.
-VAL = Split(torch.tensor([[-2.0], [-1.0], [1.0], [2.0], [-0.5]]), torch.tensor([0, 0, 1, 1, 1]))
-MINED = torch.tensor([False, False, False, False, True])
+# One number a sample, and a model that says class 1 above its threshold; the last three samples are mined.
+VAL = Split(torch.tensor([[-2.0], [-1.0], [1.0], [2.0], [-0.5], [-0.6], [-0.4]]), torch.tensor([0, 0, 1, 1, 1, 1, 1]))
+MINED = torch.tensor([False] * 4 + [True] * 3)
 
 
 def threshold(at):
@@ -33,23 +35,42 @@ def loss(at, members):
     return float((torch.log1p(score.exp()) - VAL.y[members] * score).mean())
 
 
-def test_the_mined_samples_count_as_much_as_all_the_others():
+def test_the_mined_samples_alone_decide():
     model = threshold(0.0)
     best = BestOnMined(model, VAL, MINED, "best", Session())
     seen = best.review(1)
     assert (seen["val_mined_accuracy"], seen["val_other_accuracy"]) == (0.0, 1.0)
     assert seen["val_mined_loss"] == pytest.approx(loss(0.0, MINED), abs=1e-6)
-    put(model, -1.5)
+    put(model, -9.0)
     best.review(2)
     put(model, 5.0)
     best.review(3)
-    # At -1.5 the four others are explained worse than at 0 and the mined one better, by more than a quarter of that.
-    losses = {at: (loss(at, MINED) + loss(at, ~MINED)) / 2 for at in (0.0, -1.5, 5.0)}
-    assert min(losses, key=losses.get) == -1.5 and loss(-1.5, ~MINED) > loss(0.0, ~MINED)
+    # At -9 the four others are explained much worse than at 0.
+    both = {at: (loss(at, MINED) + loss(at, ~MINED)) / 2 for at in (0.0, -9.0)}
+    assert both[-9.0] > both[0.0] and loss(-9.0, MINED) < loss(0.0, MINED)
     found = best.restore()
-    assert found.pop("loss") == pytest.approx(losses[-1.5], abs=1e-6)
-    assert found == {"by": "mined validation groups", "step": 2, "mined": 1, "of": 5}
-    assert at(model) == -1.5
+    assert found.pop("loss") == pytest.approx(loss(-9.0, MINED), abs=1e-6)
+    assert found == {"by": "mined validation samples", "step": 2, "mined": 3, "of": 7}
+    assert at(model) == -9.0
+
+
+def test_what_may_be_chance_replaces_nothing():
+    model = nn.Linear(3, 2, bias=False)
+    val = Split(torch.cat([torch.eye(3), torch.zeros(2, 3)]), torch.ones(5, dtype=torch.long))
+    best = BestOnMined(model, val, torch.tensor([True] * 3 + [False] * 2), "best", Session())
+
+    def review(step, *logits):
+        """The mined sample i has logit logits[i] for its class, and 0 for the other."""
+        with torch.no_grad():
+            model.weight.copy_(torch.tensor([[0.0] * 3, logits]))
+        return best.review(step)["val_mined_loss"]
+
+    first = review(0, 0.0, 0.0, 0.0)
+    assert review(1, 9.0, 0.0, 0.0) < 0.7 * first  # one sample alone
+    assert best.best["step"] == 0
+    assert 0.9 * first < review(2, 0.1, 0.1, 0.1) < first  # less, but all of them
+    assert best.best["step"] == 2
+    assert best.best["losses"].mean() == pytest.approx(math.log1p(math.exp(-0.1)), abs=1e-6)
 
 
 def test_of_equal_losses_the_first_counts():
@@ -68,12 +89,13 @@ def test_the_best_so_far_survives_an_interruption(tmp_path):
     assert best.restore()["step"] == 1 and at(model) == -0.7
 
 
-def test_without_mined_validation_samples_the_last_weights_stay_and_the_reason_is_told():
+def test_without_enough_mined_samples_the_last_weights_stay_and_the_reason_is_told():
     model = threshold(0.3)
     for val, mined, why in (
         (None, None, "There is no validation set."),
-        (VAL, torch.zeros(5, dtype=torch.bool), "Mining took 0 of the 5 validation samples."),
-        (VAL, torch.ones(5, dtype=torch.bool), "Mining took 5 of the 5 validation samples."),
+        (VAL, torch.zeros(7, dtype=torch.bool), "Mining took 0 of the 7 validation samples."),
+        (VAL, torch.arange(7) == 3, "Mining took 1 of the 7 validation samples."),
+        (VAL, torch.ones(7, dtype=torch.bool), "Mining took 7 of the 7 validation samples."),
     ):
         best = BestOnMined(model, val, mined, "best", Session())
         assert best.review(1) == {}

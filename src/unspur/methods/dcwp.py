@@ -109,9 +109,8 @@ class DCWP:
 
     The biased model of the mining begins with the same weights as the main one. The masks are learnt with everything
     else frozen; then what they do not keep is zero for good, batch normalisation is measured anew on such batches, and
-    the rest is fine-tuned without a reset. Of the pruned
-    network and those of the fine-tuning, the one is taken with the lowest loss on the mined and the other samples of
-    the validation set, mined by the same biased model, each half of it; without such samples, the last.
+    the rest is fine-tuned without a reset. The result is the pruned network unless fine-tuning lowers the loss on the
+    mined samples of the validation set by more than chance explains (`BestOnMined`); without such samples, the last.
 
     Where the paper is open: batches of 256 and contrastive temperature 0.07 (the authors' code), T3 = 1,000 (Figure
     1a), lambda_up of the fine-tuning as in the authors' scripts (``UP``). Each loss is a batch's mean.
@@ -160,7 +159,8 @@ class DCWP:
             masks = learn_masks(model, train, debias, self.masks, score, seed=seed, session=session)
             stages["pruned"] = prune_for_good(model, train, debias, self.masks, masks, seed=seed, session=session)
         best = BestOnMined(model, val, mined.val, "tuning-best", session)
-        best.review(0)  # fine-tuning may lose what pruning won
+        if self.prune:
+            best.review(0)  # fine-tuning may lose what pruning won
         with pruned(model, masks):
             train_steps(
                 model,

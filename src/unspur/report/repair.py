@@ -91,8 +91,8 @@ def _chosen(facts: Mapping[str, Any]) -> str:
 
     >>> _chosen({"selection": {"by": "the last step", "why": "There is no validation set."}})
     'The result has the weights of the last step. There is no validation set.'
-    >>> _chosen({"selection": {"by": "mined validation groups", "step": 350, "loss": 0.0625, "mined": 42, "of": 5000}})
-    'The result has the weights of step 350, chosen by mined validation groups (loss 0.062; 42 of 5000 were mined).'
+    >>> _chosen({"selection": {"by": "mined validation samples", "step": 350, "loss": 0.0625, "mined": 42, "of": 5000}})
+    'The result has the weights of step 350, chosen by mined validation samples (loss 0.062; 42 of 5000 were mined).'
     """
     selection = facts.get("selection")
     if not selection:
