@@ -78,8 +78,8 @@ def main() -> None:
         trial = {"run": run.config.key, "steps": arguments.steps, **reading}
         if any(trial.items() <= line.items() for line in done):
             continue
-        line = {**trial, **score(run, data, reading, arguments.steps), "config": run.config.to_json()["data"]}
-        line |= {"seed": run.config.seed, "commit": commit()}
+        line = {**trial, **score(run, data, reading, arguments.steps), "config": run.config.to_json()}
+        line |= {"commit": commit()}
         with LOG.open("a") as log:
             log.write(json.dumps(line) + "\n")
         print({name: line[name] for name in (*reading, "kept", "val_mined_accuracy", "val_mined_loss")}, flush=True)

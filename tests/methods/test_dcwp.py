@@ -83,21 +83,23 @@ def test_the_mined_samples_are_told(fit):
     assert fit.facts["warnings"] == []
 
 
-def test_the_weights_are_those_that_did_best_on_the_validation_set():
-    session, hasty = (
-        Session(),
-        replace(SMALL, masks=replace(SMALL.masks, steps=2), tuning=replace(SMALL.tuning, lr=0.03)),
-    )
-    fit = hasty.fit(network(), shortcut(), val=shortcut(seed=1), seed=0, session=session)
+def test_the_weights_are_those_that_did_best_on_the_mined_validation_samples():
+    session, val = Session(), shortcut(seed=1)
+    hasty = replace(SMALL, masks=replace(SMALL.masks, steps=2), tuning=replace(SMALL.tuning, lr=0.03))
+    fit = hasty.fit(network(), shortcut(), val=val, seed=0, session=session)
     lines, selection = session.history["tuning"], fit.facts["selection"]
     assert [line["step"] for line in lines] == [20, 40, 60]
-    assert selection["by"] == "mined validation samples" and selection["step"] > 0
-    assert selection["loss"] in [line["val_mined_loss"] for line in lines]
+    best = min(lines, key=lambda line: line["val_mined_loss"])
+    assert (selection["step"], selection["loss"]) == (best["step"], best["val_mined_loss"])
+    mined = val.subset(fit.artifacts["mined_val"])
+    loss = nn.functional.cross_entropy(fit.model.eval()(mined.x), mined.y).item()
+    assert loss == pytest.approx(selection["loss"], rel=1e-5)
+    assert selection["loss_before"] > selection["loss_after"] == selection["loss"]
 
 
 def test_without_pruning_the_pretrained_network_is_not_a_candidate():
-    still = replace(SMALL, prune=False, tuning=replace(SMALL.tuning, lr=100.0))
-    fit = still.fit(network(), shortcut(), val=shortcut(seed=1), seed=0)
+    wild = replace(SMALL, prune=False, tuning=replace(SMALL.tuning, lr=100.0))
+    fit = wild.fit(network(), shortcut(), val=shortcut(seed=1), seed=0)
     assert fit.facts["selection"]["step"] > 0
 
 

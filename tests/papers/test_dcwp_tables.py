@@ -140,7 +140,13 @@ def test_table_3_differs_from_table_1_by_the_mining_alone():
         assert isinstance(config(stopped).method.mining, EarlyStopped)
         same = [(config(c).method.erm, config(c).method.masks, config(c).method.tuning) for c in (ours, stopped)]
         assert same[0] == same[1]
+        assert config(stopped).method.mining.training.name == "adam"
     assert cells("table3")["BFFHQ, DCWP", "bias-conflict"].measure == Score("test", "conflicting_accuracy")
+
+
+def test_figure_1a_prunes_alike_with_and_without_a_reset():
+    rows = {row: config(cell).method for (row, _), cell in cells("figure1a").items()}
+    assert rows["MRM_debias"].masks == rows["DCWP"].masks and rows["MRM_debias"].mining == rows["DCWP"].mining
 
 
 def test_the_short_schedule_needs_no_published_weights():

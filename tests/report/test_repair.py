@@ -80,7 +80,7 @@ def test_the_page_of_a_pruned_run_shows_what_was_mined_kept_and_chosen_and_the_s
         "(precision)",
         "What was kept",
         "net.head.0.weight",
-        "The result has the weights of",
+        "The result ",
         "accuracy on test “original”",
         "share of weights kept",
         "validation accuracy",

@@ -54,23 +54,30 @@ def test_the_mined_samples_alone_decide():
     assert at(model) == -9.0
 
 
-def test_what_may_be_chance_replaces_nothing():
-    model = nn.Linear(3, 2, bias=False)
+def test_what_may_be_chance_does_not_replace_the_model_from_before():
     val = Split(torch.cat([torch.eye(3), torch.zeros(2, 3)]), torch.ones(5, dtype=torch.long))
-    best = BestOnMined(model, val, torch.tensor([True] * 3 + [False] * 2), "best", Session())
+    mined = torch.tensor([True] * 3 + [False] * 2)
 
-    def review(step, *logits):
+    def model(*logits):
         """The mined sample i has logit logits[i] for its class, and 0 for the other."""
+        net = nn.Linear(3, 2, bias=False)
         with torch.no_grad():
-            model.weight.copy_(torch.tensor([[0.0] * 3, logits]))
-        return best.review(step)["val_mined_loss"]
+            net.weight.copy_(torch.tensor([[0.0] * 3, logits]))
+        return net
 
-    first = review(0, 0.0, 0.0, 0.0)
-    assert review(1, 9.0, 0.0, 0.0) < 0.7 * first  # one sample alone
-    assert best.best["step"] == 0
-    assert 0.9 * first < review(2, 0.1, 0.1, 0.1) < first  # less, but all of them
-    assert best.best["step"] == 2
-    assert best.best["losses"].mean() == pytest.approx(math.log1p(math.exp(-0.1)), abs=1e-6)
+    def restored(*logits):
+        net = model(*logits)
+        best = BestOnMined(net, val, mined, "best", Session())
+        best.review(7)
+        return net, best.restore(before=model(0.0, 0.0, 0.0))
+
+    net, found = restored(9.0, 0.0, 0.0)  # much, but on one sample alone
+    assert found["step"] == 0 and found["loss"] == found["loss_before"] == pytest.approx(math.log(2))
+    assert found["loss_after"] == pytest.approx(math.log(2) * 2 / 3, abs=1e-3)
+    assert not net.weight.any()
+    net, found = restored(0.1, 0.1, 0.1)  # little, but on all
+    assert found["step"] == 7 and found["loss"] == found["loss_after"] < found["loss_before"]
+    assert net.weight.any()
 
 
 def test_of_equal_losses_the_first_counts():

@@ -68,9 +68,9 @@ class Debiased(Steps):
 class MaskTraining(Debiased):
     """How the gates are learnt (Eq. 11; Algorithm 1, lines 10 to 12).
 
-    E.2 begins at theta = 1.5. But the authors' code takes the sigmoid twice, so that a weight was kept with probability
-    0.69 at first and 0.5 to 0.73 later: more noise, under which masks hardly learn single samples by heart. With one
-    sigmoid, ``start=0`` is about as noisy, and much better where few samples are mined: results/README.md has numbers.
+    E.2 begins at theta = 1.5, with which masks learn a few hundred mined samples by heart. The authors' code takes the
+    sigmoid twice, so that weights were kept with probability 0.5 to 0.73 throughout. With one sigmoid, ``start=0``
+    begins as noisily and did better on Colored MNIST: results/README.md has numbers.
     """
 
     name: ClassVar[str] = "masks"
@@ -108,15 +108,16 @@ class DCWP:
     """Debiased contrastive weight pruning: keep the weights that serve samples without the shortcut (Algorithm 1).
 
     The biased model of the mining begins with the same weights as the main one. The masks are learnt with everything
-    else frozen; then what they do not keep is zero for good, batch normalisation is measured anew on such batches, and
-    the rest is fine-tuned without a reset. The result is the pruned network unless fine-tuning lowers the loss on the
-    mined samples of the validation set by more than chance explains (`BestOnMined`); without such samples, the last.
+    else frozen; then what they do not keep is zero for good, batch normalisation is measured anew on the mask
+    training's batches, and the rest is fine-tuned without a reset. Of the fine-tuned networks the one counts with the
+    lowest loss on the mined samples of the validation set; if that is not clearly lower than the pruned network's, the
+    result is the pruned network (`BestOnMined`). Without such samples it is the last one.
 
     Where the paper is open: batches of 256 and contrastive temperature 0.07 (the authors' code), T3 = 1,000 (Figure
     1a), lambda_up of the fine-tuning as in the authors' scripts (``UP``). Each loss is a batch's mean.
 
     DCWP_fine is prune=false, DCWP_ERM is mining=erm. Table 2 without (a) is masks.up=1 and tuning.up=1, without (b)
-    prune=false, without (c) masks.align=0, without (d) tuning.align=0, and without (e) mining=erm with as many epochs.
+    prune=false, without (c) masks.align=0, without (d) tuning.align=0, and without (e) mining=erm with GCE's epochs.
     Runs on one device.
     """
 
@@ -159,8 +160,6 @@ class DCWP:
             masks = learn_masks(model, train, debias, self.masks, score, seed=seed, session=session)
             stages["pruned"] = prune_for_good(model, train, debias, self.masks, masks, seed=seed, session=session)
         best = BestOnMined(model, val, mined.val, "tuning-best", session)
-        if self.prune:
-            best.review(0)  # fine-tuning may lose what pruning won
         with pruned(model, masks):
             train_steps(
                 model,
@@ -174,7 +173,7 @@ class DCWP:
                 review=best.review,
                 every=self.tuning.every,
             )
-        selection = best.restore()
+        selection = best.restore(before=stages.get("pruned"))  # fine-tuning may lose what pruning won
         warnings = class_warnings(mined.train, train.y) + layer_warnings(masks)
         for recipe in (*([self.masks] if self.prune else []), self.tuning):
             warnings += debias.pair_warnings(recipe, train.y, seed)

@@ -91,13 +91,26 @@ def _chosen(facts: Mapping[str, Any]) -> str:
 
     >>> _chosen({"selection": {"by": "the last step", "why": "There is no validation set."}})
     'The result has the weights of the last step. There is no validation set.'
-    >>> _chosen({"selection": {"by": "mined validation samples", "step": 350, "loss": 0.0625, "mined": 42, "of": 5000}})
+    >>> chosen = {"by": "mined validation samples", "step": 350, "loss": 0.0625, "mined": 42, "of": 5000}
+    >>> _chosen({"selection": chosen})
     'The result has the weights of step 350, chosen by mined validation samples (loss 0.062; 42 of 5000 were mined).'
+    >>> kept = {**chosen, "step": 0, "loss_before": 0.0625, "loss_after": 0.06}
+    >>> _chosen({"selection": kept}).partition(", on")[0]
+    'The result is the pruned network: fine-tuning lowered its loss from 0.062 to 0.060'
+    >>> _chosen({"selection": kept}).partition(", on")[2]
+    ' 42 mined ones of 5000 validation samples, which is within two standard errors.'
     """
     selection = facts.get("selection")
     if not selection:
         return ""
     if "step" not in selection:
         return f"The result has the weights of {selection['by']}. {selection['why']}"
+    if "loss_after" in selection and not selection["step"]:
+        before, after = selection["loss_before"], selection["loss_after"]
+        moved = "lowered" if after < before else "raised"
+        why = ", which is within two standard errors" if after < before else ""
+        told = f"fine-tuning {moved} its loss from {before:.3f} to {after:.3f}"
+        where = f"on {selection['mined']} mined ones of {selection['of']} validation samples"
+        return f"The result is the pruned network: {told}, {where}{why}."
     judged = f"loss {selection['loss']:.3f}; {selection['mined']} of {selection['of']} were mined"
     return f"The result has the weights of step {selection['step']}, chosen by {selection['by']} ({judged})."

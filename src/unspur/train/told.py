@@ -34,7 +34,7 @@ def class_warnings(mined: Tensor, y: Tensor) -> list[str]:
         elif share > GIVEN_UP:
             said.append(
                 f"Of class {label} {100 * share:.0f} % was mined: the biased model gave the class up, which says "
-                "nothing of a shortcut. Lower mining.training.lr, or take another miner (mining=erm)."
+                "nothing of a shortcut. Lower mining.training.lr, or take another miner."
             )
     return said
 
