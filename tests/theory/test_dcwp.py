@@ -147,11 +147,17 @@ def test_the_weight_ratio_rises_to_1_and_unbiased_accuracy_falls_as_the_bias_gro
     ratio, accuracy = curves.weight_ratio.mean(1), curves.unbiased_accuracy.mean(1)
     assert (ratio.diff() > 0).all()
     assert ratio[0] < 0.1  # p = 0.6
-    assert ratio[-1] == pytest.approx(1.0, abs=0.15)  # p = 0.99
+    assert ratio[-1] == pytest.approx(1.0, abs=0.15)  # p = 0.99; the rate was picked for it
     assert (accuracy.diff() < 0).all()
     assert accuracy[0] > 0.99
     # 16 equal weights: right if at most 7 of 15 are -1, a tie at 8: 1/2 + C(15, 8) / 2^15 / 2 = 0.598
     assert accuracy[-1] == pytest.approx(0.598, abs=0.02)
+
+
+@pytest.mark.parametrize("lr", [0.01, 1.0])
+def test_the_weight_ratio_rises_at_other_rates_too(lr):
+    ratio = bias_curves(p=(0.6, 0.8, 0.99), seeds=3, lr=lr).weight_ratio.mean(1)
+    assert (ratio.diff() > 0).all() and ratio[-1] > 0.7
 
 
 def test_a_seed_gives_the_same_curve_whatever_else_is_simulated():
