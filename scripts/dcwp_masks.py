@@ -1,4 +1,4 @@
-"""How to learn DCWP's masks: where theta begins and what Eq. 11 penalises, judged on validation images alone.
+"""How to learn DCWP's masks: where theta begins, what Eq. 11 penalises, lambda_up; judged on validation images alone.
 
     python scripts/dcwp_masks.py RUN [--steps 1000]
 
@@ -30,17 +30,10 @@ from unspur.version import commit
 
 LOG = Path("results/dcwp-masks.jsonl")
 READINGS: list[dict[str, Any]] = [
-    {"start": start, "penalise": of, "l1": l1}
-    for start, of, l1 in (
-        (1.5, "keep", 1e-8),
-        (0.0, "keep", 1e-8),
-        (0.8, "keep", 1e-8),
-        (-0.5, "keep", 1e-8),
-        (1.5, "theta", 1e-8),
-        (0.0, "theta", 1e-8),
-        (0.0, "keep", 1e-7),
-        (1.5, "keep", 1e-7),
-    )
+    *({"start": start, "penalise": "keep", "l1": 1e-8} for start in (1.5, 0.0, 0.8, -0.5)),
+    *({"start": start, "penalise": "theta", "l1": 1e-8} for start in (1.5, 0.0)),
+    *({"start": start, "penalise": "keep", "l1": 1e-7} for start in (0.0, 1.5)),
+    {"start": 0.0, "penalise": "keep", "l1": 1e-8, "up": 200.0},  # E.2: 80
 ]
 
 
@@ -70,11 +63,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--only", type=int, nargs="*", help="numbers of readings, from 0; all if left out")
     arguments = parser.parse_args()
     run = Run.open(arguments.run)
     data = run.config.data.load(DataFiles(None))
     done = [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
-    for reading in READINGS:
+    for reading in READINGS if arguments.only is None else [READINGS[number] for number in arguments.only]:
         trial = {"run": run.config.key, "steps": arguments.steps, **reading}
         if any(trial.items() <= line.items() for line in done):
             continue
