@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -5,7 +6,7 @@ import torch
 from torch import nn
 
 from unspur.data.base import Split
-from unspur.train.best import BestOnMined
+from unspur.train.best import BestOnMined, clearly_lower
 from unspur.train.session import Session
 
 # One number a sample, and a model that says class 1 above its threshold; the last three samples are mined.
@@ -55,29 +56,39 @@ def test_the_mined_samples_alone_decide():
 
 
 def test_what_may_be_chance_does_not_replace_the_model_from_before():
-    val = Split(torch.cat([torch.eye(3), torch.zeros(2, 3)]), torch.ones(5, dtype=torch.long))
-    mined = torch.tensor([True] * 3 + [False] * 2)
+    val = Split(torch.cat([torch.eye(6), torch.zeros(2, 6)]), torch.ones(8, dtype=torch.long))
+    mined = torch.arange(8) < 6
 
     def model(*logits):
         """The mined sample i has logit logits[i] for its class, and 0 for the other."""
-        net = nn.Linear(3, 2, bias=False)
+        net = nn.Linear(6, 2, bias=False)
         with torch.no_grad():
-            net.weight.copy_(torch.tensor([[0.0] * 3, logits]))
+            net.weight.copy_(torch.tensor([[0.0] * 6, logits]))
         return net
 
     def restored(*logits):
         net = model(*logits)
         best = BestOnMined(net, val, mined, "best", Session())
         best.review(7)
-        return net, best.restore(before=model(0.0, 0.0, 0.0))
+        return net, best.restore(before=model(*[0.0] * 6))
 
-    net, found = restored(9.0, 0.0, 0.0)  # much, but on one sample alone
+    net, found = restored(9.0, 9.0, 9.0, 0.0, 0.0, 0.0)  # much, but on three samples alone
     assert found["step"] == 0 and found["loss"] == found["loss_before"] == pytest.approx(math.log(2))
-    assert found["loss_after"] == pytest.approx(math.log(2) * 2 / 3, abs=1e-3)
+    assert found["loss_after"] == pytest.approx(math.log(2) / 2, abs=1e-3)
     assert not net.weight.any()
-    net, found = restored(0.1, 0.1, 0.1)  # little, but on all
+    net, found = restored(*[0.1] * 6)  # little, but on all
     assert found["step"] == 7 and found["loss"] == found["loss_after"] < found["loss_before"]
     assert net.weight.any()
+
+
+def test_the_tosses_agree_with_all_sign_patterns():
+    generator = torch.Generator().manual_seed(0)
+    for shift in (-0.3, 0.2, 0.45, 0.8):
+        gains = torch.randn(12, generator=generator, dtype=torch.float64) + shift
+        signs = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=12)), dtype=torch.float64)
+        exact = float((signs @ gains >= gains.sum() - 1e-12).double().mean())
+        assert abs(exact - 0.05) > 0.01  # or 10,000 tosses would not tell
+        assert clearly_lower(-gains, than=torch.zeros(12)) == (exact < 0.05)
 
 
 def test_of_equal_losses_the_first_counts():

@@ -98,7 +98,7 @@ def _chosen(facts: Mapping[str, Any]) -> str:
     >>> _chosen({"selection": kept}).partition(", on")[0]
     'The result is the pruned network: fine-tuning lowered its loss from 0.062 to 0.060'
     >>> _chosen({"selection": kept}).partition(", on")[2]
-    ' 42 mined ones of 5000 validation samples, which is within two standard errors.'
+    ' 42 mined ones of 5000 validation samples, which may be chance.'
     """
     selection = facts.get("selection")
     if not selection:
@@ -108,7 +108,7 @@ def _chosen(facts: Mapping[str, Any]) -> str:
     if "loss_after" in selection and not selection["step"]:
         before, after = selection["loss_before"], selection["loss_after"]
         moved = "lowered" if after < before else "raised"
-        why = ", which is within two standard errors" if after < before else ""
+        why = ", which may be chance" if after < before else ""
         told = f"fine-tuning {moved} its loss from {before:.3f} to {after:.3f}"
         where = f"on {selection['mined']} mined ones of {selection['of']} validation samples"
         return f"The result is the pruned network: {told}, {where}{why}."

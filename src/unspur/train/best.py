@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from unspur.data.base import Split
 from unspur.train.loop import outputs
 from unspur.train.losses import cross_entropy
+from unspur.train.seeds import stream
 from unspur.train.session import Session
 
 
@@ -40,15 +41,20 @@ def _group_means(losses: Tensor, hits: Tensor, mined: Tensor | None) -> dict[str
 
 
 def clearly_lower(losses: Tensor, than: Tensor) -> bool:
-    """Whether the mean of ``losses`` is lower than that of the same samples' ``than`` by over two standard errors.
+    """Whether ``losses`` are lower on average than the same samples' ``than``, and by more than chance explains.
 
-    >>> clearly_lower(torch.tensor([0.9, 0.8, 0.9]), than=torch.tensor([1.0, 1.0, 1.0]))
+    If neither were better, the sign of each sample's gain would be a coin's toss. The gain is clear if fewer than one
+    in twenty of 10,000 such tosses give as much: so one sample alone decides nothing, nor do fewer than five.
+
+    >>> clearly_lower(torch.full((5,), 0.9), than=torch.ones(5))
     True
-    >>> clearly_lower(torch.tensor([0.1, 1.0, 1.0]), than=torch.tensor([1.0, 1.0, 1.0]))  # one sample alone
+    >>> clearly_lower(torch.tensor([0.0, 1.0, 1.0, 1.0, 1.0]), than=torch.ones(5))
     False
     """
-    gains = than - losses
-    return bool(gains.mean() > 2 * gains.std() / len(gains) ** 0.5)
+    gains = (than - losses).double()
+    tosses = torch.randint(0, 2, (10_000, len(gains)), generator=stream(0, "tosses")).double() * 2 - 1
+    as_much = tosses @ gains >= gains.sum() - 1e-12  # rounding must not count against a tie
+    return float(as_much.double().mean()) < 0.05
 
 
 class BestOnMined:
