@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from unspur.data.base import Split
 from unspur.train.loop import outputs
 from unspur.train.losses import cross_entropy
-from unspur.train.seeds import stream
 from unspur.train.session import Session
 
 
@@ -40,21 +39,20 @@ def _group_means(losses: Tensor, hits: Tensor, mined: Tensor | None) -> dict[str
     }
 
 
+ENOUGH = 5  # mined samples to judge by
+LEVEL = 1.645  # standard errors that chance exceeds once in twenty, on one side
+
+
 def clearly_lower(losses: Tensor, than: Tensor) -> bool:
-    """Whether ``losses`` are lower on average than the same samples' ``than``, and by more than chance explains.
+    """Whether the mean of ``losses`` is lower than that of the same samples' ``than`` by more than chance explains.
 
-    If neither were better, the sign of each sample's gain would be a coin's toss. The gain is clear if fewer than one
-    in twenty of 10,000 such tosses give as much: so one sample alone decides nothing, nor do fewer than five.
-
-    >>> clearly_lower(torch.full((5,), 0.9), than=torch.ones(5))
+    >>> clearly_lower(torch.tensor([0.9, 0.8, 0.9]), than=torch.ones(3))
     True
-    >>> clearly_lower(torch.tensor([0.0, 1.0, 1.0, 1.0, 1.0]), than=torch.ones(5))
+    >>> clearly_lower(torch.tensor([0.1, 1.0, 1.0]), than=torch.ones(3))  # one sample alone
     False
     """
-    gains = (than - losses).double()
-    tosses = torch.randint(0, 2, (10_000, len(gains)), generator=stream(0, "tosses")).double() * 2 - 1
-    as_much = tosses @ gains >= gains.sum() - 1e-12  # rounding must not count against a tie
-    return float(as_much.double().mean()) < 0.05
+    gains = than - losses
+    return bool(gains.mean() > LEVEL * gains.std() / len(gains) ** 0.5)
 
 
 class BestOnMined:
@@ -106,6 +104,7 @@ class BestOnMined:
     def _why_not(self) -> str | None:
         if self.val is None or self.mined is None or not len(self.val):
             return "There is no validation set."
-        if not 2 <= self.mined.sum() < len(self.val):
-            return f"Mining took {int(self.mined.sum())} of the {len(self.val)} validation samples."
+        if not ENOUGH <= self.mined.sum() < len(self.val):
+            taken = f"Mining took {int(self.mined.sum())} of the {len(self.val)} validation samples"
+            return f"{taken}; to choose by them takes {ENOUGH}, and not all."
         return None
