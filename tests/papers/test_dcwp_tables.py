@@ -153,7 +153,7 @@ def test_the_short_schedule_needs_no_published_weights():
     for cell in table_named("dcwp/table1-short").cells:
         made = config(cell)
         assert (made.arch.weights, made.data.cifar, made.data.conflict_count) == ("none", "jpeg", 442)
-        assert (made.method.erm.epochs, made.method.masks.steps) == (6, 400)
+        assert (made.method.erm.epochs, made.method.masks.steps, made.method.masks.start) == (6, 400, 0)
 
 
 def test_the_whole_family_runs_quickly_on_few_images(tmp_path, monkeypatch):
