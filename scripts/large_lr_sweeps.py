@@ -1,0 +1,126 @@
+"""The large-learning-rate paper's sweeps, one data set and network at a time, beside its Table 1.
+
+    python scripts/large_lr_sweeps.py [parity-fcn ...] [--rates 0.01,0.1] [--seeds 0,1,2] [--jobs 2] [--set KEY=VALUE]
+
+Each sweep trains as the table does (papers/large_lr.py), over five rates of the published range unless --rates says
+otherwise, and analyses every run. It writes results/large-lr/NAME.json, with every run's scores, and NAME.svg, the
+paper's figure. Then results/large-lr/README.md is written anew from all that is there; without names nothing else is
+done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from unspur.files import write_json, write_text
+from unspur.papers.large_lr import ARCHS, COLUMNS, DATA, EPOCHS, MODELS, TABLE_1, parse, rates, settings
+from unspur.papers.reproduce import parse_seeds
+from unspur.report.sweeps import write_figure
+from unspur.sweep import plan, sweep
+from unspur.version import commit
+
+OUT = Path("results/large-lr")
+SCORES = ("unbiased accuracy", *COLUMNS)
+ALSO = ("max loss ratio", "core attribution", "attribution entropy", "epochs")
+NATURAL = "cifar10-cnn"  # Figure 10: no shortcut is planted, and no value is published
+NATURAL_RATES = (0.001, 0.2)  # of MNIST-CIFAR with the same network
+
+
+def published() -> dict[str, tuple[str, str, dict[str, tuple[float, float]]]]:
+    """The sweeps of Table 1 by name: data set and model as printed, and the range of each column."""
+    names = {model: name for name, model in MODELS.items()}
+    return {
+        f"{DATA[data]}-{names[model]}": (data, model, dict(zip(("rate", *SCORES), ranges, strict=True)))
+        for data, model, ranges in parse(TABLE_1)
+    }
+
+
+def do(name: str, arguments: argparse.Namespace) -> None:
+    """One sweep, whose results are written."""
+    if name == NATURAL:
+        data, arch, own, span = "cifar10", "vgg11", settings("CIFAR-10", "CNN", EPOCHS["CNN"]), NATURAL_RATES
+    else:
+        title, model, ranges = published()[name]
+        data, arch, own, span = DATA[title], ARCHS[model], settings(title, model, EPOCHS.get(model, 50)), ranges["rate"]
+    tried = arguments.rates or ",".join(rates(*span))
+    points = plan("erm", data, [f"erm.lr={tried}"], parse_seeds(arguments.seeds), arch, [*own, *arguments.set])
+    found = sweep(points, arguments.runs, jobs=arguments.jobs, analyze=True, progress=True, say=print)
+    given = [*([f"--rates {arguments.rates}"] if arguments.rates else []), f"--seeds {arguments.seeds}"]
+    given += [f"--set {setting}" for setting in arguments.set]
+    command = f"python scripts/large_lr_sweeps.py {name} {' '.join(given)}"
+    found = {"command": command, "commit": commit(), "settings": [*own, *arguments.set], **found}
+    OUT.mkdir(parents=True, exist_ok=True)
+    write_json(OUT / f"{name}.json", found)
+    write_figure(found, OUT / f"{name}.svg")
+
+
+def page() -> str:
+    """All sweeps as tables."""
+    files = sorted(OUT.glob("*.json"))
+    parts = [
+        "# Sweeps over the learning rate\n",
+        "Written by `python scripts/large_lr_sweeps.py` from the files beside it. A cell is the mean over seeds; rank",
+        "correlations are over all runs, and *published* is the range of Table 1 of arXiv:2507.17748.\n",
+    ]
+    for file in files:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        parts += [f"## {file.stem}\n", f"`{found['command']}` at {found['commit']}; seeds {_listed(found['seeds'])}.\n"]
+        parts += [*table(file.stem, found), "", f"![{file.stem}]({file.stem}.svg)\n"]
+    return "\n".join(parts)
+
+
+def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
+    """One sweep: a row a rate, then correlations and what is published."""
+    points = found["points"]
+    known = [score for score in (*SCORES, "test accuracy", *ALSO) if any(score in p["scores"] for p in points)]
+    yield f"| rate | {' | '.join(known)} |"
+    yield f"| --- |{' --- |' * len(known)}"
+    for point in points:
+        ends = [run["status"] for run in point["runs"] if run["status"] != "done"]
+        rate = ", ".join([point["settings"]["erm.lr"], *(f"{ends.count(end)} {end}" for end in sorted(set(ends)))])
+        yield f"| {rate} | {' | '.join(_cell(score, point['scores'].get(score)) for score in known)} |"
+    for word, of in (("rate", found["correlations"]["erm.lr"]), ("accuracy", found["with_accuracy"])):
+        yield f"| correlation with the {word} | {' | '.join(_signed(of.get(score)) for score in known)} |"
+    if name in published():
+        ranges = published()[name][2]
+        cells = [f"{ranges[s][0]:g} to {ranges[s][1]:g}" if s in ranges else "" for s in known]
+        yield f"| published, {ranges['rate'][0]:g} to {ranges['rate'][1]:g} | {' | '.join(cells)} |"
+
+
+def _cell(score: str, value: Mapping[str, Any] | None) -> str:
+    if value is None:
+        return ""
+    return f"{100 * value['mean']:.2f}" if score.endswith("accuracy") else f"{value['mean']:.3g}"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2f}"
+
+
+def _listed(seeds: list[int]) -> str:
+    return ", ".join(map(str, seeds))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help=f"of {NATURAL}, {', '.join(published())}", metavar="NAME")
+    parser.add_argument("--rates", help="learning rates, separated by commas")
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - {NATURAL, *published()}:
+        parser.error(f"There is no sweep {', '.join(sorted(unknown))}; there are {NATURAL}, {', '.join(published())}.")
+    for name in arguments.names:
+        do(name, arguments)
+    write_text(OUT / "README.md", page())
+
+
+if __name__ == "__main__":
+    main()
