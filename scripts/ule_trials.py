@@ -48,6 +48,8 @@ READINGS: list[list[str]] = [
     ["scalar=probability", "lam=0.01"],
     ["scalar=probability", "lam=0.005"],
     ["scalar=probability", "lam=0.002"],
+    ["erm.schedule=cosine", "lam=0.01"],
+    ["erm.schedule=cosine", "lam=0.005"],
     ["scale=equal", "lam=0.05"],
     ["scale=equal", "lam=0.5"],
     ["scale=equal", "lam=0.9"],
