@@ -49,7 +49,8 @@ READINGS: list[list[str]] = [
     ["scalar=probability", "lam=0.005"],
     ["scalar=probability", "lam=0.002"],
     ["erm.schedule=cosine", "lam=0.01"],
-    ["erm.schedule=cosine", "lam=0.005"],
+    ["erm.schedule=cosine", "lam=0.02"],
+    ["erm.schedule=cosine", "lam=0.05"],
     ["scale=equal", "lam=0.05"],
     ["scale=equal", "lam=0.5"],
     ["scale=equal", "lam=0.9"],
@@ -64,6 +65,7 @@ def trials() -> Iterator[tuple[str, str, list[str], int]]:
     """Method, data set, settings and seed: ERM, every reading on both shortcuts, and the defaults with another seed."""
     for name in SETS:
         yield "erm", name, ["erm=adadelta"], 0
+        yield "erm", name, ["erm=adadelta", "erm.schedule=cosine"], 0
     yield "erm", "mnist_sc", ADAM, 0
     for settings in READINGS:
         for name in ("mnist_sc", "colored_mnist"):
