@@ -22,7 +22,7 @@ from unspur.train.layers import from_input, from_layer, frozen_up_to, layer_name
 from unspur.train.loop import epoch_batches, measure
 from unspur.train.losses import cross_entropy
 from unspur.train.opposition import Distance, Over, Scalar, opposition, scalar_of, similarities
-from unspur.train.recipe import Adadelta, Optimiser
+from unspur.train.recipe import Adadelta, Cosine, Optimiser
 from unspur.train.seeds import derive, seeded, stream
 from unspur.train.session import Session
 from unspur.train.steps import require_one_device
@@ -57,8 +57,8 @@ class ULE:
     needs_groups: ClassVar[bool] = False
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True
-    erm: Optimiser = Adadelta()  # how both networks are trained: sgd, adam, adamw or adadelta
-    lam: float = 0.05  # lambda of Eq. 3, in [0, 1]: the weight of the teacher's cross-entropy; 1 is ERM
+    erm: Optimiser = Adadelta(schedule=Cosine())  # how both networks are trained: sgd, adam, adamw or adadelta
+    lam: float = 0.02  # lambda of Eq. 3, in [0, 1]: the weight of the teacher's cross-entropy; 1 is ERM
     student: str | None = None  # its architecture; none: the teacher's, starting as a copy of it with a new head
     compare: Literal["saliency", "activations"] = "saliency"  # what Eq. 2 is about
     layer: str | None = None  # where to look in the teacher; none: the input (saliency) or the head (activations)

@@ -65,7 +65,11 @@ DIGITS = (
     ("ColoredMNIST", "ColoredMNIST", "colored_mnist", ("data.conflict=0",), "colored", (100, 100), (100, 100)),
     ("ColoredMNIST", "MNIST", "colored_mnist", ("data.conflict=0",), "mnist", (100, 100), (21, 40)),
 )  # fmt: skip
-METHODS = (("ERM", "erm", ("erm=adadelta", "erm.epochs=4")), ("ULE", "ule", ()))  # ULE's defaults are the same
+EPOCHS = "erm.epochs=1"
+METHODS = (  # both trained alike: the rest of ULE's settings are its defaults
+    ("ERM", "erm", ("erm=adadelta", "erm.schedule=cosine", EPOCHS)),
+    ("ULE", "ule", (EPOCHS,)),
+)
 
 
 def table_1() -> tuple[Cell, ...]:
@@ -82,9 +86,10 @@ def table_1() -> tuple[Cell, ...]:
 
 TABLE_1 = Table(
     "ule", "table1", "A code and colours in MNIST, trained from scratch", table_1(),
-    quick=("data.base=mini", "erm.epochs=2"),
-    differs="The paper gives no training settings; those of PyTorch's MNIST example, whose network it has, are used "
-    "for 4 epochs, and one image in twelve is held out. How Eq. 1 to 3 are read is told in methods/ule.py.",
+    quick=("data.base=mini", "erm.epochs=3"),
+    differs="The paper gives no training settings but 300 epochs. Here it is one, with those of PyTorch's MNIST example, "
+    "whose network the paper has, and a rate that falls to zero: then ERM is about as right as published. One image in "
+    "twelve is held out. How Eq. 1 to 3 are read, and why, is told in methods/ule.py.",
 )  # fmt: skip
 
 TABLE_2 = Table(

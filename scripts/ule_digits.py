@@ -1,0 +1,75 @@
+"""ULE from scratch on digits: Table 1's runs and mixed architectures, with what the shortcut still does to each network.
+
+    python scripts/ule_digits.py [--only TEXT] [--seeds 0,1,2] [--runs runs]
+
+Accuracy alone does not tell whether a network leaves the shortcut alone: matching gradients is local. So every network,
+the student's too, is also shown the same test images with and without the shortcut (metrics/shortcut.py). Finished runs
+are not done again; results/ule-digits.json is written after each and has all that are finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from unspur.config import Config, configure
+from unspur.data.fetch import DataFiles
+from unspur.evaluation import evaluate
+from unspur.experiment import run
+from unspur.files import write_json
+from unspur.papers.reproduce import parse_seeds
+from unspur.papers.ule import EPOCHS, TABLE_1
+from unspur.report.effect import effects
+from unspur.runs import Run
+
+FILE = Path("results/ule-digits.json")
+PAIRS = (("cnn2", "cnn3"), ("cnn3", "cnn2"))  # teacher and student
+
+
+def wanted(seed: int) -> Iterator[tuple[str, Config]]:
+    """Table 1's runs, then both mixed pairs on the code, comparing saliency and then activations (section 3.1)."""
+    for setup in dict.fromkeys(setup for cell in TABLE_1.cells for setup in cell.setups):
+        yield f"{setup.method} on {setup.data}", setup.config(seed)
+    for compare in ("saliency", "activations"):
+        for teacher, student in PAIRS:
+            own = [EPOCHS, f"student={student}", f"compare={compare}"]
+            label = f"ule on mnist_sc, {compare}, teacher {teacher}, student {student}"
+            yield label, configure("ule", "mnist_sc", teacher, seed, own)
+
+
+def row(label: str, stored: Run) -> dict[str, Any]:
+    """What each network of a finished run does on each test set, and what the shortcut changes."""
+    result = stored.result() or {}
+    data = stored.config.data.load(DataFiles())
+    models = {name: stored.load_model(data, name) for name in stored.stages()} | {"result": stored.load_model(data)}
+    return {
+        "what": label,
+        "seed": stored.config.seed,
+        "accuracy": {name: {t: s["accuracy"] for t, s in evaluate(m, data).items()} for name, m in models.items()},
+        "effect": {e.on: {name: effect._asdict() for name, effect in e.rows} for e in effects(models, data)},
+        **{key: result[key] for key in ("seconds", "commit")},
+        "key": stored.config.key,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="do the runs whose description has this text; read the others")
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    arguments = parser.parse_args()
+    for seed in parse_seeds(arguments.seeds):
+        for label, config in wanted(seed):
+            if arguments.only in label:
+                run(config, arguments.runs, resume=True, progress=True)
+            stored = Run.create(arguments.runs, config)
+            rows = json.loads(FILE.read_text()) if FILE.exists() else []
+            if stored.result() and not any(known["key"] == config.key for known in rows):
+                write_json(FILE, [*rows, row(label, stored)])
+
+
+if __name__ == "__main__":
+    main()
