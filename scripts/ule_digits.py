@@ -1,4 +1,4 @@
-"""ULE from scratch on digits: Table 1's runs and mixed architectures, with what the shortcut still does to each network.
+"""ULE from scratch on digits: Table 1's runs and mixed architectures, with what the shortcut still does to each.
 
     python scripts/ule_digits.py [--only TEXT] [--seeds 0,1,2] [--runs runs]
 

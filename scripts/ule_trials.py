@@ -32,51 +32,44 @@ from unspur.version import commit
 LOG = Path("results/ule-trials.jsonl")
 SETS = {"mnist_sc": [], "colored_mnist": ["data.conflict=0"], "mnist": []}
 ADAM = ["erm=adam", "erm.batch_size=64"]
-READINGS: list[list[str]] = [
+# First at a constant rate, as in PyTorch's MNIST example but for its slow decay, and one setting changed at a time.
+FIRST: list[list[str]] = [
     [],
     ["scalar=probability"],
     ["scalar=label"],
     ["over=sample"],
     ["distance=l1"],
-    ["lam=0.002"],
-    ["lam=0.005"],
-    ["lam=0.01"],
-    ["lam=0.02"],
-    ["lam=0.1"],
-    ["lam=0.2"],
-    ["lam=0.5"],
-    ["scalar=probability", "lam=0.01"],
-    ["scalar=probability", "lam=0.005"],
-    ["scalar=probability", "lam=0.002"],
-    ["erm.schedule=cosine", "lam=0.01"],
-    ["erm.schedule=cosine", "lam=0.02"],
-    ["erm.schedule=cosine", "lam=0.05"],
-    ["scale=equal", "lam=0.05"],
-    ["scale=equal", "lam=0.5"],
-    ["scale=equal", "lam=0.9"],
+    *([f"lam={lam}"] for lam in (0.005, 0.01, 0.02, 0.1, 0.2, 0.5)),
+    *(["scalar=probability", f"lam={lam}"] for lam in (0.005, 0.01)),
+    *(["scale=equal", f"lam={lam}"] for lam in (0.05, 0.5, 0.9)),
     ADAM,
     ["erm=sgd", "erm.lr=0.05", "erm.batch_size=64"],
     ["student=cnn3"],
     ["student=cnn3", "compare=activations"],
 ]
+FALLING = [[f"lam={lam}"] for lam in (0.01, 0.02, 0.05)]  # then at a rate that falls to zero
 
 
 def trials() -> Iterator[tuple[str, str, list[str], int]]:
     """Method, data set, settings and seed: ERM, every reading on both shortcuts, and the defaults with another seed."""
+    constant, falling = "erm.schedule=constant", "erm.schedule=cosine"
     for name in SETS:
-        yield "erm", name, ["erm=adadelta"], 0
-        yield "erm", name, ["erm=adadelta", "erm.schedule=cosine"], 0
+        for schedule in (constant, falling):
+            yield "erm", name, ["erm=adadelta", schedule], 0
     yield "erm", "mnist_sc", ADAM, 0
-    for settings in READINGS:
+    for settings in FIRST:
         for name in ("mnist_sc", "colored_mnist"):
-            yield "ule", name, settings, 0
+            yield "ule", name, ["lam=0.05", *settings, constant], 0
+    for settings in FALLING:
+        for name in ("mnist_sc", "colored_mnist"):
+            yield "ule", name, [*settings, falling], 0
     for name in SETS:
         yield "ule", name, [], 1
 
 
 def held_out(name: str, base: str, images: int) -> tuple[Dataset, Split, Split]:
     """The set with a part of its training images, and its validation images with and without the shortcut."""
-    options = {"conflict": 0.0} if name == "colored_mnist" else {}
+    options: dict[str, Any] = {"conflict": 0.0} if name == "colored_mnist" else {}
     data, plain = load(name, base=base, **options), load("mnist", base=base)
     if not torch.equal(data.val.y, plain.val.y):
         raise SystemExit(f"{name} holds other images out than mnist.")
@@ -105,15 +98,17 @@ def main() -> None:
     parser.add_argument("--only", default="", help="the trials whose description has this text")
     arguments = parser.parse_args()
     LOG.parent.mkdir(exist_ok=True)
-    done = [json.loads(line)["trial"] for line in LOG.read_text().splitlines()] if LOG.exists() else []
+    known = [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
+    done = [(line["data"], line["seed"], line["where"], line["method"]) for line in known]
     for name, data, settings, seed in trials():
-        where = f"{arguments.images} of {arguments.base}, {arguments.epochs} epochs"
-        trial = " ".join([name, data, *settings, f"seed={seed}", f"({where})"])
-        if trial in done or arguments.only not in trial:
-            continue
+        where = f"{arguments.images} of {arguments.base}"
         config = configure(name, data, "cnn2", seed, [*settings, f"erm.epochs={arguments.epochs}"])
-        line = {"trial": trial, **score(config.method, data, arguments.base, arguments.images, seed)}
-        line |= {"method": to_json(config.method), "commit": commit()}
+        method = to_json(config.method)
+        trial = " ".join([name, data, *settings, f"seed={seed}", f"({where}, {arguments.epochs} epochs)"])
+        if (data, seed, where, method) in done or arguments.only not in trial:
+            continue
+        line = {"trial": trial, "data": data, "seed": seed, "where": where, "method": method, "commit": commit()}
+        line |= score(config.method, data, arguments.base, arguments.images, seed)
         with LOG.open("a") as log:
             log.write(json.dumps(line) + "\n")
         print(trial, line["model"], flush=True)
