@@ -26,6 +26,7 @@ from unspur.methods.base import Method
 from unspur.metrics.shortcut import shortcut_effect
 from unspur.models.catalog import build_model
 from unspur.options import to_json
+from unspur.papers.ule import LAMBDA
 from unspur.train.seeds import stream
 from unspur.version import commit
 
@@ -64,7 +65,7 @@ def trials() -> Iterator[tuple[str, str, list[str], int]]:
         for name in ("mnist_sc", "colored_mnist"):
             yield "ule", name, [*settings, falling], 0
     for name in SETS:
-        yield "ule", name, [], 1
+        yield "ule", name, list(LAMBDA.get(name, ())), 1
 
 
 def held_out(name: str, base: str, images: int) -> tuple[Dataset, Split, Split]:
