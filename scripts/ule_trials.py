@@ -48,7 +48,7 @@ FIRST: list[list[str]] = [
     ["student=cnn3"],
     ["student=cnn3", "compare=activations"],
 ]
-FALLING = [[f"lam={lam}"] for lam in (0.01, 0.02, 0.05)]  # then at a rate that falls to zero
+FALLING = [[f"lam={lam}"] for lam in (0.01, 0.02, 0.03, 0.05)]  # then at a rate that falls to zero
 
 
 def trials() -> Iterator[tuple[str, str, list[str], int]]:
