@@ -51,9 +51,9 @@ class ULE:
     network the paper uses: so ERM is right on as many digits without the shortcut as published, 83 % without the code
     and 20 % without colours. lambda trades accuracy with the shortcut for accuracy without it, and what it is worth
     depends on the number of steps: the longer the training, the more cross-entropy wins. The paper chooses it for each
-    data set; 0.05 is for the code, and colours, which lie on the digit itself, need 0.02. With ``scale=equal`` and
-    lambda 0.5 or 0.9 the teacher leans on the code even more than ERM. Matching gradients is local: `metrics.shortcut`
-    tells what it achieved. Runs on one device.
+    data set; 0.05 is for the code; colours, which lie on the digit itself, need 0.02, and 0.1 is enough where there is
+    no shortcut. With ``scale=equal`` and lambda 0.5 or 0.9 the teacher leans on the code even more than ERM. Matching
+    gradients is local: `metrics.shortcut` tells what it achieved. Runs on one device.
     """
 
     name: ClassVar[str] = "ule"
