@@ -86,12 +86,13 @@ def test_many_runs_are_told_by_their_extremes():
     assert said(*runs).endswith("between 10.0 % (erm erm.lr=1) and 60.0 % (erm erm.lr=6) are classified right.")
 
 
-def test_several_runs_without_a_shortcut_are_compared_on_the_same_test_set():
+def test_without_conflicting_images_runs_are_compared_on_the_hardest_test_set():
+    # As with mnist_sc: in one test set every image has the shortcut, in the other none.
     runs = [
-        finding(test_set("test", 0.9), test_set("hard", 0.1), label="a"),
-        finding(test_set("test", 0.8), test_set("hard", 0.2), label="b"),
+        finding(test_set("code", 0.99), test_set("plain", 0.96), label="ule"),
+        finding(test_set("code", 1.0), test_set("plain", 0.79)),
     ]
-    assert said(*runs) == "Of the test images, b gets 80.0 % right and a 90.0 %."
+    assert said(*runs) == "Of the “plain” test images, erm gets 79.0 % right and ule 96.0 %."
 
 
 def test_runs_on_several_data_sets_are_counted():

@@ -68,12 +68,15 @@ def _alone(finding: Finding) -> str:
 
 
 def _together(findings: Sequence[Finding]) -> str:
-    """The runs' accuracies where the shortcut misleads; runs that differ by their seed alone are averaged."""
+    """The runs' accuracies where the shortcut misleads, else in the hardest test set.
+
+    Runs that differ by their seed alone are averaged.
+    """
     telling = [test for finding in findings if (test := telling_test(finding.tests))]
     if not telling:
-        first = findings[0].tests[0]
-        accuracies = _by_label(findings, first.name, "accuracy")
-        return f"Of the {_named(first, findings[0])}, {_compared(accuracies)}."
+        hardest = min((test for finding in findings for test in finding.tests), key=lambda test: test.accuracy.value)
+        accuracies = _by_label(findings, hardest.name, "accuracy")
+        return f"Of the {_named(hardest, findings[0])}, {_compared(accuracies)}."
     chosen = min(telling, key=lambda test: test.conflicting.value)  # type: ignore[union-attr]
     where = f"the {_named(chosen, findings[0])} in which {_pair(chosen)} do not go together as in training"
     return f"Of {where}, {_compared(_by_label(findings, chosen.name, 'conflicting'))}."
