@@ -86,7 +86,6 @@ KEYS = {
     "Focal Loss": "focal", "ASAM": "erm.asam",
 }  # fmt: skip
 PICKS: tuple[tuple[str, Literal["lowest", "highest"]], ...] = (("min", "lowest"), ("max", "highest"))
-LOW = "0.001"  # the rate at which the paper's other hyperparameters seem to be varied
 
 
 def rates(low: float, high: float, count: int = 5) -> list[str]:
@@ -160,16 +159,32 @@ def values(what: str, low: float, high: float) -> list[str]:
     return rates(low, high)
 
 
-def table_2(arch: str, more: tuple[str, ...], epochs: int, wanted: tuple[str, ...] = tuple(DATA)) -> list[Cell]:
-    """Table 2's cells for some data sets, with an architecture and its settings."""
-    found, rows = [], parse(TABLE_2)
-    highest = {data: f"{ranges[0][1]:g}" for data, what, ranges in rows if what == "Learning Rate"}
-    for data, what, (span, accuracy, prunable, csi) in rows:
+def rates_of(model: str) -> dict[str, tuple[float, float]]:
+    """Lowest and highest rate of each data set: of Table 2 for its ResNet-18, else of Table 1.
+
+    >>> rates_of("ResNet18")["Colored MNIST"], rates_of("CNN")["Colored MNIST"]
+    ((0.001, 0.15), (0.01, 0.35))
+    """
+    text, row = (TABLE_2, "Learning Rate") if model == "ResNet18" else (TABLE_1, model)
+    return {data: ranges[0] for data, what, ranges in parse(text) if what == row}
+
+
+def table_2(model: str, more: tuple[str, ...], epochs: int, wanted: tuple[str, ...] = tuple(DATA)) -> list[Cell]:
+    """Table 2's cells for some data sets, with a model and its settings."""
+    found, arch, spans = [], ARCHS[model], rates_of(model)
+    for data, what, (span, accuracy, prunable, csi) in parse(TABLE_2):
         if data in wanted:
-            rate = highest[data] if what.startswith("High LR") else LOW
-            size = ("data.size=32",) if arch == "vgg11" and data in DIGITS else ()
-            own = (*BASE, f"erm.epochs={epochs}", *more, *size, f"erm.lr={rate}")
-            swept = [f"{KEYS[what]}={value}" for value in values(what, *span)]
+            low, high = spans[data]
+            size = ("data.size=32",) if model == "CNN" and data in DIGITS else ()
+            own = (
+                *BASE,
+                f"erm.epochs={epochs}",
+                *more,
+                *size,
+                f"erm.lr={high if what.startswith('High LR') else low:g}",
+            )
+            tried = values(what, *(spans[data] if what == "Learning Rate" else span))
+            swept = [f"{KEYS[what]}={value}" for value in tried]
             columns: dict[str, tuple[Measure, tuple[float, float]]] = {
                 "Test Acc.": (Score("unbiased"), accuracy),
                 "Prunability": (Analysed("prunability"), prunable),
@@ -186,10 +201,13 @@ DIFFERS = (
 )
 DIFFERS_2 = (
     "Five values of each range, at most 50 epochs. The paper does not say at which rate the other hyperparameters are "
-    f"varied; their lowest values agree with its rate {LOW}, which is used. The high rate of High LR + L2 is the "
+    "varied; their lowest values agree with its lowest rate, which is used. The high rate of High LR + L2 is the "
     "highest of the row above it."
 )
-NARROW = "A CNN with a quarter of its channels in the place of ResNet-18, and at most 20 epochs. " + DIFFERS_2
+NARROW = (
+    "A CNN with a quarter of its channels in the place of ResNet-18, over its own rates in Table 1, and at most 20 "
+    f"epochs. {DIFFERS_2}"
+)
 QUICK = ("erm.epochs=1",)
 MODELS = {
     "fcn": "FCN", "cnn": "CNN", "resnet18": "ResNet18", "resnet50": "ResNet50",
@@ -204,9 +222,9 @@ def tables() -> tuple[Table, ...]:
     for name, model in MODELS.items():
         made.append(Table("large_lr", f"table1-{name}", f"{caption}, {model}", tuple(table_1(model)), QUICK, DIFFERS))
     caption = "Lowest and highest values over hyperparameters"
-    made.append(Table("large_lr", "table2", caption, tuple(table_2("resnet18", (), 50)), QUICK, DIFFERS_2))
+    made.append(Table("large_lr", "table2", caption, tuple(table_2("ResNet18", (), 50)), QUICK, DIFFERS_2))
     for data in ("Colored MNIST", "MNIST-CIFAR", "Double MNIST"):
-        narrow = table_2("vgg11", ("arch.width=0.25",), 20, (data,))
+        narrow = table_2("CNN", ("arch.width=0.25",), 20, (data,))
         made.append(Table("large_lr", f"table2-{DATA[data]}", f"{caption}, {data}", tuple(narrow), QUICK, NARROW))
     return tuple(made)
 
