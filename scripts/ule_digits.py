@@ -4,13 +4,12 @@
 
 Accuracy alone does not tell whether a network leaves the shortcut alone: matching gradients is local. So every network,
 the student's too, is also shown the same test images with and without the shortcut (metrics/shortcut.py). Finished runs
-are not done again; results/ule-digits.json is written after each and has all that are finished.
+are not done again; results/ule-digits.json is written at the end, from all that are finished.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,14 +69,13 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     arguments = parser.parse_args()
-    for seed in parse_seeds(arguments.seeds):
-        for label, config in wanted(seed):
-            if arguments.only in label:
-                run(config, arguments.runs, resume=True, progress=True)
-            stored = Run.create(arguments.runs, config)
-            rows = json.loads(FILE.read_text()) if FILE.exists() else []
-            if stored.result() and not any(known["key"] == config.key for known in rows):
-                write_json(FILE, [*rows, row(label, stored)])
+    seeds = parse_seeds(arguments.seeds)
+    configs = [(label, config) for seed in seeds for label, config in wanted(seed)]
+    for label, config in configs:
+        if arguments.only in label:
+            run(config, arguments.runs, resume=True, progress=True)
+    finished = [(label, Run.create(arguments.runs, config)) for label, config in configs]
+    write_json(FILE, [row(label, stored) for label, stored in finished if stored.result()])
 
 
 if __name__ == "__main__":

@@ -62,6 +62,8 @@ def unspur(monkeypatch, capsys):
             "lam must lie in [0, 1] but got 1.5",
         ),
         (["train", "ule", "mnist", "--set", "data.base=mini", "--set", "layer=conv9"], "There is no layer 'conv9'"),
+        (["train", "ule", "mnist", "--set", "data.base=mini", "--set", "student=cnnx"], "Unknown arch 'cnnx'"),
+        (["train", "ule_last_layer", "mnist", "--set", "data.base=mini", "--set", "data.val=0"], "no validation data"),
         (["train", "erm", "mnist", "--set", "data.base=mini", "--devices", "0"], "--devices must be at least 1"),
         (["train", "dcwp", "mnist", "--set", "data.base=mini", "--devices", "2"], "dcwp runs on one device"),
         (["train", "erm", "mnist", "--set", "precison=bf16"], "Did you mean 'precision'"),

@@ -14,7 +14,7 @@ from torch import nn
 
 from unspur.abstention import selective_scores
 from unspur.config import Config, configure_data
-from unspur.data.base import Dataset, Split
+from unspur.data.base import Dataset
 from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
@@ -60,7 +60,7 @@ def run(
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
     data = config.data.load(DataFiles(data_dir))
     model = config.arch.build(data, seed=config.seed)
-    check(config.method, model, data.train)
+    check(config.method, model, data)
     if follow is not None:
         _followed(config, data, follow).check(model)
     with stored.working(say) as waited:
@@ -70,10 +70,10 @@ def run(
         return _launch(stored, data_dir, devices, progress, follow)
 
 
-def check(method: Method, model: nn.Module, train: Split) -> None:
+def check(method: Method, model: nn.Module, data: Dataset) -> None:
     """Refuse, before anything is trained or written, what ``method`` can tell that it cannot work with."""
     if isinstance(method, Checks):
-        method.check(model, train)
+        method.check(model, data.train, data.val)
 
 
 def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = False) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
         for arch in dict.fromkeys(config.arch for config in own):
             model = arch.build(data)
             for method in dict.fromkeys(config.method for config in own if config.arch == arch):
-                check(method, model, data.train)
+                check(method, model, data)
 
 
 def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> dict[str, Any]:

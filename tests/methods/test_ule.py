@@ -219,6 +219,28 @@ def test_a_layer_that_does_not_exist_is_refused_with_those_that_do():
         ULE(layer="conv9").fit(network(), points())
 
 
+def test_a_layer_after_which_nothing_comes_is_refused():
+    with pytest.raises(UnspurError, match="Nothing in the teacher comes after layer '2'"):
+        ULE(layer="2").check(network(), points())
+
+
+def test_a_student_is_checked_like_its_teacher():
+    with pytest.raises(UnspurError, match="Unknown arch 'cnn9'"):
+        ULE(student="cnn9").check(network(), points())
+    with pytest.raises(UnspurError, match="There is no layer '2'; there are: "):  # fcn's have other names
+        ULE(student="fcn", compare="activations", layer="2").check(network(), points())
+    teacher = nn.Sequential(nn.Identity(), *network())
+    with pytest.raises(UnspurError, match="Nothing that trains changes the student's activations"):
+        ULE(compare="activations", layer="3", student_layer="0").check(teacher, points())
+
+
+def test_a_head_of_zeros_is_told_from_a_rate_that_is_too_high():
+    teacher = network()
+    nn.init.zeros_(teacher[2].weight)
+    with pytest.raises(UnspurError, match="its last layer is zero, so begin with weights in which it is not"):
+        ULE(erm=ONE_STEP).fit(teacher, points())
+
+
 @pytest.mark.parametrize("role", ["teacher", "student"])
 def test_saliency_that_is_zero_everywhere_is_told(role):
     teacher, student = network(), network(seed=1)

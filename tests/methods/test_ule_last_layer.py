@@ -165,6 +165,23 @@ def test_a_head_that_is_not_linear_is_refused():
         ULELastLayer(**QUICK).fit(bent, TRAIN, val=VAL)
 
 
+def test_a_relu_behind_the_last_layer_is_found_even_where_it_cuts_nothing_off():
+    bent = nn.Sequential(*network(), nn.ReLU())
+    nn.init.constant_(bent[2].bias, 1000.0)  # no output is negative
+    with pytest.raises(UnspurError, match="ends in one linear layer"):
+        ULELastLayer(**QUICK).fit(bent, TRAIN, val=VAL)
+
+
+def test_what_the_choice_needs_is_missed_before_anything_is_computed():
+    with pytest.raises(UnspurError, match="worst_group needs validation data with attributes"):
+        ULELastLayer(rule="worst_group").check(network(), TRAIN, VAL.without_attributes())
+    with pytest.raises(UnspurError, match="no validation data to choose on"):
+        ULELastLayer().check(network(), TRAIN, VAL.subset(torch.arange(0)))
+    with pytest.raises(UnspurError, match="Unknown arch 'cnn9'"):
+        ULELastLayer(student="cnn9").check(network(), TRAIN, VAL)
+    ULELastLayer(lams=(0.5,), lrs=(0.1,), l2s=(1e-3,)).check(network(), TRAIN, VAL.subset(torch.arange(0)))
+
+
 def test_group_labels_that_a_rule_needs_and_are_not_there_are_told():
     with pytest.raises(UnspurError, match="worst_group needs validation data with attributes"):
         ULELastLayer(**QUICK, rule="worst_group").fit(network(), TRAIN, val=VAL.without_attributes())

@@ -65,6 +65,11 @@ def test_both_methods_of_table_1_are_trained_alike_on_the_same_data():
     assert cell("table1", "ColoredMNIST, tested on MNIST", "ULE test").setup.config(0).data.conflict == 0
 
 
+def test_lambda_is_chosen_for_each_set_of_table_1():
+    rows = ("MNIST, tested on MNIST", "MNIST-SC, tested on MNIST", "ColoredMNIST, tested on MNIST")
+    assert [cell("table1", row, "ULE test").setup.config(0).method.lam for row in rows] == [0.1, 0.05, 0.02]
+
+
 def test_the_last_layer_is_chosen_as_in_section_4_and_erm_does_not_unlearn():
     ule = cell("table2", "ULE, ViT-H-14", "worst-group accuracy").setup.config(0)
     assert (len(ule.method.lams), ule.method.epochs, ule.method.rule) == (11, 300, "worst_group")

@@ -89,9 +89,14 @@ def test_one_head_may_have_a_bias_and_the_other_none():
 
 
 def test_lambda_does_not_touch_the_students():
-    _, _, student, teacher = problem()
+    x, y, student, teacher = problem()
     pairs = Pairs((0.0, 0.5, 1.0), (0.1, 0.2), (0.0,), student, teacher, momentum=0.0, loss=PLAIN)
     assert len(pairs.points) == 6 and len(pairs.weight) == 2 + 6  # two rates make two students
+    pairs.step(batch_of(x, y))
+    after = {point: pairs.heads(number) for number, point in enumerate(pairs.points)}
+    weights = {rate: [own.weight for (_, lr, _), (own, _) in after.items() if lr == rate] for rate in (0.1, 0.2)}
+    assert all(torch.equal(weight, same[0]) for same in weights.values() for weight in same)
+    assert not torch.equal(weights[0.1][0], weights[0.2][0])
 
 
 def test_each_head_sees_its_own_features_alone():

@@ -33,6 +33,13 @@ def test_a_layer_that_is_changed_in_place_afterwards_can_be_looked_at():
     assert torch.equal(gradient, model[3].weight[0] * (at > 0))
 
 
+def test_an_output_that_is_changed_in_place_afterwards_is_kept_as_it_was():
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(inplace=True), nn.Linear(8, 2))
+    x = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    _, at = with_output(model, model[0], x)
+    assert torch.equal(at, model[0](x)) and (at < 0).any()
+
+
 def test_looking_at_the_input_leaves_the_batch_alone():
     x = X.clone()
     _, at = from_input(network(), x)

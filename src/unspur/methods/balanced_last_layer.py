@@ -46,7 +46,7 @@ class BalancedLastLayer:
         loss = Eq3("saliency", "batch", "mse", False)
         return Plan((1.0,), self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
 
-    def check(self, model: nn.Module, train: Split) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """Groups must be known, and the model must end in one linear layer."""
         require(bool(train.attributes), "Balancing groups needs training data with attributes, and these have none.")
         check_head(model, train)

@@ -35,7 +35,7 @@ class BuildsStages(Protocol):
 class Checks(Protocol):
     """A method that can tell, before it trains or writes anything, that it cannot work with a model or data."""
 
-    def check(self, model: nn.Module, train: Split) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """Raise an error that says what is wrong and what to do; ``fit`` does it too."""
         ...
 

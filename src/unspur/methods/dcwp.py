@@ -136,7 +136,7 @@ class DCWP:
     def __post_init__(self) -> None:
         require(0 < self.temperature < math.inf, f"temperature must be positive but got {self.temperature}.")
 
-    def check(self, model: nn.Module, train: Split) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """There must be weights to prune, and features to align."""
         if self.prune:
             prunable(model)

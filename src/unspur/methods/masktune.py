@@ -56,7 +56,7 @@ class MaskTune:
             "Soft masks do not add up: use accumulate=false or a threshold that is not soft.",
         )
 
-    def check(self, model: nn.Module, train: Split) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """Class-activation maps need a layer that is a map of the image."""
         if self.saliency != "gradient":
             cam_layer(model, train.sample_shape)

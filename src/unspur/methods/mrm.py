@@ -57,7 +57,7 @@ class MRM:
         again = self.epochs_again
         require(again is None or again >= 1, f"epochs_again must be at least 1 but got {again}.")
 
-    def check(self, model: nn.Module, train: Split) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """There must be weights to prune, and with ``debias`` features to align."""
         prunable(model)
         if self.debias and self.masks.align:

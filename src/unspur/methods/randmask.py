@@ -41,7 +41,7 @@ class RandMask:
     threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k
     finetune_lr: float | None = None  # none: the last rate that ERM used
 
-    def check(self, model: nn.Module, train: Split) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """Squares need images, and the area that MaskTune would hide needs its maps."""
         if len(train.sample_shape) != 3:
             raise UnspurError("RandMask hides squares of images; this data set has vectors.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -83,16 +83,26 @@ class ULE:
             "student_layer is for compare=activations; with saliency both networks are looked at in the same place.",
         )
 
-    def check(self, model: nn.Module, train: Split) -> None:
-        """The layers that are named must be there."""
-        if self.layer is not None:
-            layer_named(model, self.layer)
-        if self.student_layer is not None:
-            layer_named(self.stage_model("student", model, train, seed=0), self.student_layer)
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+        """Both networks must have the layers that are named, and something that trains on the right side of them."""
+        if not len(train):
+            raise UnspurError("There is nothing to train on: the training set is empty.")
+        some = train.batch(torch.arange(min(2, len(train)))).x
+        for role, network in {"teacher": model, "student": self.stage_model("student", model, train, seed=0)}.items():
+            device = next((p.device for p in network.parameters()), some.device)
+            with evaluating(network), self._looking(network, self._place(role), some.to(device)) as look:
+                require(
+                    any(p.requires_grad for p in network.parameters()),
+                    f"Nothing in the {role} comes after layer '{self._place(role)}', so nothing trains; name an "
+                    "earlier one.",
+                )
+                if self.compare == "activations":
+                    _require_trainable(role, look.forward(some.to(device))[1])
 
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
+        self.check(model, train)
         return self.fit_pair(model, self.stage_model("student", model, train, seed), train, seed=seed, session=session)
 
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
@@ -113,11 +123,14 @@ class ULE:
         with contextlib.ExitStack() as stack:
             looks = {}
             for role, model in models.items():
-                place = (self.student_layer or self.layer) if role == "student" else self.layer
-                looks[role] = stack.enter_context(self._looking(model, place, some.to(session.device)))
+                looks[role] = stack.enter_context(self._looking(model, self._place(role), some.to(session.device)))
             networks = {role: _Network.of(model, looks[role], self.erm) for role, model in models.items()}
             figures = _train(self, networks["student"], networks["teacher"], train, seed, session)
         return Fit(teacher, {"student": student}, {"last_epoch": figures})
+
+    def _place(self, role: str) -> str | None:
+        """The layer to look at in the teacher or the student."""
+        return (self.student_layer or self.layer) if role == "student" else self.layer
 
     @contextlib.contextmanager
     def _looking(self, model: nn.Module, place: str | None, some: Tensor) -> Iterator[_Look]:
@@ -265,7 +278,7 @@ def _step(method: ULE, student: _Network, teacher: _Network, batch: Batch, step:
     apart = torch.zeros_like(ce)
     if seen is not None:
         own = method.seen(logits, at, batch, differentiable=True)
-        _require_signal(method, own, seen, step)
+        _require_signal(method, {"teacher": (teacher, own), "student": (student, seen)}, step)
         apart = opposition(seen, own, method.over, method.distance)
         loss = method.teacher_loss(ce, apart)
     if not torch.isfinite(loss + student_ce):
@@ -288,15 +301,23 @@ def _require_same_classes(teacher: nn.Module, student: nn.Module, x: Tensor) -> 
     require(ours == theirs, f"Teacher and student must tell the same classes apart, but they have {ours} and {theirs}.")
 
 
-def _require_signal(method: ULE, teacher: Tensor, student: Tensor, step: int) -> None:
+def _require_signal(method: ULE, both: Mapping[str, tuple[_Network, Tensor]], step: int) -> None:
     """Eq. 2 needs something to compare, and something that the teacher can change."""
-    for role, seen in (("teacher", teacher), ("student", student)):
+    for role, (network, seen) in both.items():
         if not seen.any():
+            advice = "lower erm.lr, and with scalar=probability use scalar=logit"
+            if not head_of(network.model).weight.any():  # as vision transformers are built
+                advice = "its last layer is zero, so begin with weights in which it is not (arch.weights)"
             raise UnspurError(
                 f"The {method.compare} of the {role} is zero everywhere at step {step}: nothing it sees changes its "
-                f"output; lower erm.lr, and with scalar=probability use scalar=logit."
+                f"output; {advice}."
             )
-    if not teacher.requires_grad:
+    if method.compare == "activations":
+        _require_trainable("teacher", both["teacher"][1])
+
+
+def _require_trainable(role: str, activations: Tensor) -> None:
+    if not activations.requires_grad:
         raise UnspurError(
-            f"Nothing that trains changes the teacher's {method.compare}, so it cannot unlearn; name a later layer."
+            f"Nothing that trains changes the {role}'s activations there, so it cannot unlearn; name a later layer."
         )

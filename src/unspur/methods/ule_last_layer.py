@@ -68,20 +68,25 @@ class ULELastLayer:
         loss = Eq3(compare, self.over, self.distance, self.scale == "equal")
         return Plan(self.lams, self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
 
-    def check(self, model: nn.Module, train: Split) -> None:
-        """The model must end in one linear layer, and a student's weights need an architecture."""
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+        """The networks must end in one linear layer, and there must be what the choice of settings needs."""
         require(
             self.student is not None or self.student_weights is None,
             "student_weights are those of a student of another architecture; name it with student, or leave them out.",
         )
         check_head(model, train)
+        if self.student is not None:
+            check_head(new_student(self.student, model, train, 0, self.student_weights), train)
+        if val is not None and len(self.lams) * len(self.lrs) * len(self.l2s) > 1:
+            validation_groups("mean" if self.rule == "mined_group" else self.rule, val)  # mistakes are not known yet
 
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
         session = session or Session()
         require_one_device(session, "ULE")
-        self.check(model, train)
+        self.check(model, train, val)
+        val = val if val is not None and len(val) else None
         student = new_student(self.student, model, train, seed, self.student_weights)
         data = (cached if self.student is None else cached_apart)(model, student, train, val, session)
         facts: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from unspur.data.base import Split
 from unspur.data.fetch import cache_folder
 from unspur.errors import UnspurError, require
 from unspur.files import read_tensors, write_tensors
-from unspur.models.base import evaluating, head_of, with_features
+from unspur.models.base import evaluating, head_of, hooked, with_features
 from unspur.train.session import Session
 
 WORTH_KEEPING = 5.0  # seconds of computing from which features are kept for other runs
@@ -44,11 +44,16 @@ def features_of(model: nn.Module, split: Split, session: Session, stage: str) ->
 
 
 def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:
-    """The head of ``model``, after checking on ``x`` that its output is the model's, sample by sample."""
+    """The head of ``model``, after checking on ``x`` that its output is the model's, sample by sample.
+
+    The opposite of its output must be the model's, too: a ReLU behind it may have had nothing to cut off.
+    """
     head = head_of(model)
     with evaluating(model), torch.no_grad():
         features, logits = with_features(model, x)
-        direct = features.ndim == 2 and torch.equal(head(features), logits)
+        with hooked([head], lambda module, inputs, output: -output):
+            opposite = model(x)
+        direct = features.ndim == 2 and torch.equal(head(features), logits) and torch.equal(-logits, opposite)
     require(
         direct,
         "Cached features need a model that ends in one linear layer, but this one does something after its last linear "

@@ -41,7 +41,12 @@ def from_layer(model: nn.Module, layer: nn.Module, x: Tensor) -> tuple[Tensor, T
 def with_output(model: nn.Module, layer: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
     """The logits, and the output of ``layer``, through which gradients flow."""
     kept: list[Tensor] = []
-    return _watched(model, layer, lambda module, inputs, output: kept.append(_tensor(output)), x, kept)
+
+    def keep(module: nn.Module, inputs: object, output: object) -> Tensor:
+        kept.append(_tensor(output))
+        return kept[-1].clone()  # what follows may change it in place, and it would not be this layer's output any more
+
+    return _watched(model, layer, keep, x, kept)
 
 
 @contextlib.contextmanager
