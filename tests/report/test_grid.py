@@ -8,8 +8,8 @@ def test_the_curve_has_a_point_for_each_lambda_that_was_scored():
     rows = [{"lam": 1.0, "score": 0.5}, {"lam": 0.0, "score": 0.25}, {"lam": 0.5, "score": None}]
     chart = sensitivity_chart({"sensitivity": rows, "rule": "worst_group"})
     assert [point.title for point in chart.points] == [
-        "lambda 0: validation accuracy of the worst group 25 %",
-        "lambda 1: validation accuracy of the worst group 50 %",
+        "lambda 0: best validation accuracy of the worst group 25 %",
+        "lambda 1: best validation accuracy of the worst group 50 %",
     ]
     assert chart.along == "lambda" and chart.summary.endswith("50 % at lambda 1")
 

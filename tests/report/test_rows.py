@@ -1,6 +1,7 @@
 import pytest
 
 from report.examples import config, tiny
+from unspur.config import configure
 from unspur.evaluation import score
 from unspur.metrics.groups import wilson_interval
 from unspur.report.rows import labels, scored, settings
@@ -103,6 +104,12 @@ def test_runs_are_called_by_what_sets_them_apart():
 
 def test_runs_that_differ_by_seed_alone_are_called_the_same():
     assert labels([config(), config(seed=1)]) == ["erm", "erm"]
+
+
+def test_methods_that_had_different_networks_say_so():
+    ule = configure("ule", "biased_mnist", "cnn2", 0, ["data.base=mini"])
+    erm = configure("erm", "biased_mnist", "small_cnn", 0, ["data.base=mini"])
+    assert labels([erm, ule]) == ["erm small_cnn", "ule cnn2"]
 
 
 def test_another_architecture_is_named_without_all_its_options():

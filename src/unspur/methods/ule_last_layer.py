@@ -37,7 +37,9 @@ class ULELastLayer:
 
     Where the paper is open: SGD with momentum 0.9 in batches of 128; standard and strong L2 are 1e-4 and 1, as in
     Sagawa et al., whom it cites; the student's head is drawn anew. ``mined_group`` takes for biased an ERM head
-    with the strongest L2 of the grid. Runs on one device.
+    with the strongest L2 of the grid. Both terms of Eq. 3 have the size of cross-entropy (``scale``), which they have
+    not in `ule` from scratch: a lambda of the one is not a lambda of the other. A teacher's head of zeros, as vision
+    transformers begin with, has no saliency yet and learns from cross-entropy until it has. Runs on one device.
     """
 
     name: ClassVar[str] = "ule_last_layer"
@@ -117,7 +119,10 @@ def biased_mistakes(plan: Plan, data: Cached, *, seed: int, session: Session) ->
 
 
 def sensitivity(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Figure 4: the best score that was reached with each lambda.
+    """The best score on validation data that was reached with each lambda.
+
+    Figure 4 has the mean of three trainings for each lambda instead. A maximum over rates, L2 and epochs changes less
+    from one lambda to the next: it shows how well each can do, not how safe it is to choose blindly.
 
     >>> rows = [{"lam": 0.0, "score": 0.5}, {"lam": 0.0, "score": 0.75}, {"lam": 0.5, "score": None}]
     >>> sensitivity(rows)

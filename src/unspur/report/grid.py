@@ -32,10 +32,13 @@ def grid(facts: Mapping[str, Any]) -> Grid | None:
 
 
 def sensitivity_chart(facts: Mapping[str, Any]) -> Chart | None:
-    """The best validation accuracy that was reached with each lambda (Figure 4); None if there is nothing to draw."""
+    """The best validation accuracy that was reached with each lambda; None if there is nothing to draw.
+
+    It is Figure 4 but for what `ule_last_layer.sensitivity` says.
+    """
     rows = facts.get("sensitivity", ())
     points = sorted((row["lam"], row["score"]) for row in rows if row["score"] is not None)
-    title = f"validation accuracy {RULES.get(facts.get('rule', ''), '')}".strip()
+    title = f"best validation accuracy {RULES.get(facts.get('rule', ''), '')}".strip()
     return share_chart(title, points, "lambda") if len(points) > 1 else None
 
 

@@ -99,13 +99,15 @@ def settings(config: Config) -> tuple[Setting, ...]:
 def labels(configs: Sequence[Config]) -> list[str]:
     """What to call each run beside the others: its method, and what sets it apart from its like on the same data.
 
-    The seed is left out: runs that differ by it alone are the same thing done again.
+    Where networks differ all are named, or methods would be compared that did not have the same. The seed is left out:
+    runs that differ by it alone are the same thing done again.
     """
     flat = [{key: value for key, value, _ in _flat(config) if key != "seed"} for config in configs]
     names = []
     for own in flat:
         like = [other for other in flat if all(other[key] == own[key] for key in ("method", "data.name"))]
-        words = [own["method"], *([own["arch.name"]] if any(o["arch.name"] != own["arch.name"] for o in like) else ())]
+        archs = {other["arch.name"] for other in flat if other["data.name"] == own["data.name"]}
+        words = [own["method"], *([own["arch.name"]] if len(archs) > 1 else ())]
         for key, value in own.items():
             # Another architecture has other options; its name has said so.
             peers = [o for o in like if not key.startswith("arch.") or o["arch.name"] == own["arch.name"]]
