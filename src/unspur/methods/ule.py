@@ -45,15 +45,19 @@ class ULE:
     ``compare=activations`` the similarities E = A A^T of a batch's samples are compared in place of saliency, which
     two layers of any sizes have (3.1); the layers are the heads, or those named.
 
-    Where the paper is open, trials on held-out training digits decided (results/ule-trials.jsonl, `mnist_sc` and
-    `colored_mnist` without conflicts): s(x) is the largest logit, N(.) takes its maximum over the whole batch, and the
-    terms are means that are left as they are. The rate falls to zero from that of PyTorch's own MNIST example, whose
-    network the paper uses: so ERM is right on as many digits without the shortcut as published, 83 % without the code
-    and 20 % without colours. lambda trades accuracy with the shortcut for accuracy without it, and what it is worth
-    depends on the number of steps: the longer the training, the more cross-entropy wins. The paper chooses it for each
-    data set; 0.05 is for the code; colours, which lie on the digit itself, need 0.02, and 0.1 is enough where there is
-    no shortcut. With ``scale=equal`` and lambda 0.5 or 0.9 the teacher leans on the code even more than ERM. Matching
-    gradients is local: `metrics.shortcut` tells what it achieved. Runs on one device.
+    Where the paper is open, trials on held-out training digits were made (results/ule-trials.jsonl: `mnist_sc`, and
+    `colored_mnist` without conflicts). What s(x) is, whether N(.) takes its maximum over the batch or each sample, and
+    L1 or squares make little difference: 94 to 95 % are right without the code, 34 to 37 % without colours. The largest
+    logit, the batch and squares are the defaults. The terms are means and left as they are; with ``scale=equal``, which
+    gives both the size of cross-entropy at every step, 64 and 91 % are right without the code at lambda 0.5 and 0.9,
+    79 % by ERM. The rate falls to zero from that of PyTorch's own MNIST example, whose network the paper uses; then ERM
+    is as right as published.
+
+    What lambda does depends on the number of steps: the longer the training, the more cross-entropy wins. The paper
+    chooses it for each data set. Here it is the smallest that costs at most one point of accuracy on held-out images as
+    they are, for which no group label is needed: 0.05 for the code, 0.02 for colours, 0.1 without a shortcut. Networks
+    with batch norm unlearned nothing in our trials. Matching gradients is local: `metrics.shortcut` tells what it
+    achieved. Runs on one device.
     """
 
     name: ClassVar[str] = "ule"
