@@ -24,8 +24,8 @@ QUICK = {
             *("tuning.steps=50", "tuning.lr=3e-4", "tuning.align=0.5", "tuning.batch_size=128", "tuning.every=25"),
         ],
     ),
-    # ULE repairs the network of its paper; with small_cnn, which normalises batches, it leans on the square even more.
-    # Its plain training is its student's. lambda is chosen on the same validation digits.
+    # ULE repairs the network of its paper; small_cnn leans on the square even more with it than without. Its plain
+    # training is its student's. lambda is chosen on the same validation digits.
     "ule": ("cnn2", ["erm.epochs=2", "lam=0.005"]),
 }
 

@@ -55,9 +55,8 @@ class ULE:
 
     What lambda does depends on the number of steps: the longer the training, the more cross-entropy wins. The paper
     chooses it for each data set. Here it is the smallest that costs at most one point of accuracy on held-out images as
-    they are, for which no group label is needed: 0.05 for the code, 0.02 for colours, 0.1 without a shortcut. Networks
-    with batch norm unlearned nothing in our trials. Matching gradients is local: `metrics.shortcut` tells what it
-    achieved. Runs on one device.
+    they are, for which no group label is needed: 0.05 for the code, 0.02 for colours, 0.1 without a shortcut. Matching
+    gradients is local: `metrics.shortcut` tells what it achieved. Runs on one device.
     """
 
     name: ClassVar[str] = "ule"
