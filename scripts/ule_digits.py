@@ -10,21 +10,18 @@ are not done again; results/ule-digits.json is written at the end, from all that
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from unspur.config import Config, configure
-from unspur.data.base import Dataset
 from unspur.data.fetch import DataFiles
-from unspur.evaluation import evaluate, predict
+from unspur.evaluation import predict
 from unspur.experiment import run
 from unspur.files import write_json
 from unspur.papers.reproduce import parse_seeds
 from unspur.papers.ule import EPOCHS, TABLE_1
-from unspur.report.effect import effects
+from unspur.report.effect import effects_of
 from unspur.runs import Run
 
 FILE = Path("results/ule-digits.json")
@@ -43,25 +40,19 @@ def wanted(seed: int) -> Iterator[tuple[str, Config]]:
             yield label, configure("ule", "mnist_sc", teacher, seed, own)
 
 
-def row(label: str, stored: Run) -> dict[str, Any]:
-    """What each network of a finished run does on each test set, and what the shortcut changes."""
-    result = stored.result() or {}
+def row(label: str, stored: Run, result: Mapping[str, Any]) -> dict[str, Any]:
+    """What each network of a finished run does on held-out images, which have the shortcut, and on each test set."""
     data = stored.config.data.load(DataFiles())
-    models = {name: stored.load_model(data, name) for name in stored.stages()} | {"result": stored.load_model(data)}
+    scores = {name: stage["tests"] for name, stage in result["stages"].items()} | {"result": result["tests"]}
+    held_out = predict(stored.load_model(data), data.val).argmax(1) == data.val.y
     return {
         "what": label,
         "seed": stored.config.seed,
-        "accuracy": {name: accuracies(model, data) for name, model in models.items()},
-        "effect": {e.on: {name: effect._asdict() for name, effect in e.rows} for e in effects(models, data)},
-        **{key: result[key] for key in ("seconds", "commit")},
-        "key": stored.config.key,
+        "accuracy": {name: {test: own["accuracy"] for test, own in tests.items()} for name, tests in scores.items()},
+        "held_out_accuracy": float(held_out.double().mean()),
+        "effect": {e.on: {name: own._asdict() for name, own in e.rows} for e in effects_of(stored, data)},
+        **{key: result[key] for key in ("seconds", "commit", "key")},
     }
-
-
-def accuracies(model: nn.Module, data: Dataset) -> dict[str, float]:
-    """On the held-out training images, which have the shortcut, and on every test set."""
-    held_out = float((predict(model, data.val).argmax(1) == data.val.y).double().mean())
-    return {"held out": held_out} | {test: scores["accuracy"] for test, scores in evaluate(model, data).items()}
 
 
 def main() -> None:
@@ -76,7 +67,7 @@ def main() -> None:
         if arguments.only in label:
             run(config, arguments.runs, resume=True, progress=True)
     finished = [(label, Run.create(arguments.runs, config)) for label, config in configs]
-    write_json(FILE, [row(label, stored) for label, stored in finished if stored.result()])
+    write_json(FILE, [row(label, stored, result) for label, stored in finished if (result := stored.result())])
 
 
 if __name__ == "__main__":

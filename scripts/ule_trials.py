@@ -31,7 +31,7 @@ from unspur.train.seeds import stream
 from unspur.version import commit
 
 LOG = Path("results/ule-trials.jsonl")
-SETS = {"mnist_sc": [], "colored_mnist": ["data.conflict=0"], "mnist": []}
+SETS = ("mnist_sc", "colored_mnist", "mnist")
 ADAM = ["erm=adam", "erm.batch_size=64"]
 # First at a constant rate, as in PyTorch's MNIST example but for its slow decay, and one setting changed at a time.
 FIRST: list[list[str]] = [

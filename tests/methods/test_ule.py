@@ -157,6 +157,15 @@ def test_what_is_compared_at_a_layer_must_train():
         ULE(erm=ONE_STEP, compare="activations", layer="0").fit(model, points())
 
 
+def test_saliency_that_no_training_changes_is_refused():
+    linear = nn.Sequential(nn.Linear(3, 2))
+    linear[0].weight.requires_grad_(
+        False
+    )  # the bias alone trains, and leaves the gradient as it is
+    with pytest.raises(UnspurError, match="Nothing that trains changes the teacher's saliency"):
+        ULE(erm=ONE_STEP).fit(linear, points())
+
+
 def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path):
     method = ULE(erm=SGD(epochs=4, batch_size=8))
     whole = method.fit(deep(), points())

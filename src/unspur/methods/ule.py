@@ -100,7 +100,7 @@ class ULE:
                     "earlier one.",
                 )
                 if self.compare == "activations":
-                    _require_trainable(role, look.forward(some.to(device))[1])
+                    _require_trainable(self, role, look.forward(some.to(device))[1])
 
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
@@ -315,12 +315,11 @@ def _require_signal(method: ULE, both: Mapping[str, tuple[_Network, Tensor]], st
                 f"The {method.compare} of the {role} is zero everywhere at step {step}: nothing it sees changes its "
                 f"output; {advice}."
             )
-    if method.compare == "activations":
-        _require_trainable("teacher", both["teacher"][1])
+    _require_trainable(method, "teacher", both["teacher"][1])
 
 
-def _require_trainable(role: str, activations: Tensor) -> None:
-    if not activations.requires_grad:
+def _require_trainable(method: ULE, role: str, seen: Tensor) -> None:
+    if not seen.requires_grad:
         raise UnspurError(
-            f"Nothing that trains changes the {role}'s activations there, so it cannot unlearn; name a later layer."
+            f"Nothing that trains changes the {role}'s {method.compare}, so it cannot unlearn; name a later layer."
         )
