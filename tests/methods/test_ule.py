@@ -159,9 +159,7 @@ def test_what_is_compared_at_a_layer_must_train():
 
 def test_saliency_that_no_training_changes_is_refused():
     linear = nn.Sequential(nn.Linear(3, 2))
-    linear[0].weight.requires_grad_(
-        False
-    )  # the bias alone trains, and leaves the gradient as it is
+    linear[0].weight.requires_grad_(False)  # the bias alone trains, and leaves the gradient as it is
     with pytest.raises(UnspurError, match="Nothing that trains changes the teacher's saliency"):
         ULE(erm=ONE_STEP).fit(linear, points())
 
