@@ -6,7 +6,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
-from unspur.train.loop import epoch_batches, measure, train
+from unspur.train.loop import epoch_batches, measure, reaching, train
 from unspur.train.recipe import SGD, Adam, StepDecay
 from unspur.train.session import Session
 
@@ -63,6 +63,42 @@ def test_training_stops_at_the_accuracy_asked_for():
     assert len(epochs) < 200
     assert measure(model, points(), session)[0] == 1.0
     assert all(entry["accuracy"] < 1.0 for entry in session.history["erm"][:-1])
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"until_accuracy": 1.0},
+        {"until_accuracy": 0.9},
+        {"until_loss": 0.3},
+        {"until_accuracy": 0.8, "until_loss": 0.6},
+        {},
+    ],
+)
+@pytest.mark.parametrize("push", [0.0, 0.3, 30.0])
+def test_stop_rules_hold_exactly_when_the_whole_set_meets_them(rules, push):
+    recipe, split = SGD(lr=0.1, **rules), points(n=2500)  # three batches of outputs
+    model = line()
+    with torch.no_grad():
+        model[1].weight[1, 0] += push  # from guesses to certainty
+    accuracy, loss = measure(model, split, Session())
+    reached = reaching(model, split, recipe, Session())
+    assert (reached is not None) == recipe.reached(accuracy, loss)
+    if reached:
+        assert reached == pytest.approx((accuracy, loss), rel=1e-6)
+
+
+def test_a_stop_rule_is_given_up_at_the_first_wrong_sample():
+    class Counting(nn.Module):
+        seen = 0
+
+        def forward(self, x):
+            Counting.seen += len(x)
+            return torch.zeros(len(x), 2)  # always class 0
+
+    split = Split(torch.zeros(5000, 2), torch.arange(5000) % 2)
+    assert reaching(Counting(), split, SGD(until_accuracy=1.0), Session()) is None
+    assert Counting.seen == 1000  # one batch of five
 
 
 def test_the_global_generator_is_left_alone():

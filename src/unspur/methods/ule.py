@@ -19,7 +19,7 @@ from unspur.models.catalog import arch_named
 from unspur.models.classifier import Normalize
 from unspur.models.spec import ArchSpec
 from unspur.train.layers import from_input, from_layer, frozen_up_to, layer_named, with_output
-from unspur.train.loop import epoch_batches, measure
+from unspur.train.loop import epoch_batches, reaching
 from unspur.train.losses import cross_entropy
 from unspur.train.opposition import Distance, Over, Scalar, opposition, scalar_of, similarities
 from unspur.train.recipe import Adadelta, Cosine, Optimiser
@@ -235,9 +235,9 @@ def _train(
         done, finished, figures = state["epoch"], state["finished"], state["figures"]
     while done < recipe.epochs and not finished:
         figures = _epoch(method, student, teacher, split, done, seed, session)
-        if recipe.until_accuracy is not None or recipe.until_loss is not None:
-            figures["accuracy"], figures["loss"] = measure(teacher.model, split, session)
-        done, finished = done + 1, recipe.reached(figures["accuracy"], figures["loss"])
+        done += 1
+        if reached := reaching(teacher.model, split, recipe, session):
+            finished, (figures["accuracy"], figures["loss"]) = True, reached
         session.log(STAGE, epoch=done, **figures, lr=teacher.optimiser.param_groups[0]["lr"])
         state = {"student": student.state(), "teacher": teacher.state(), "figures": figures}
         session.save(STAGE, state | {"epoch": done, "finished": finished})

@@ -81,10 +81,9 @@ def train(
     while done < recipe.epochs and not finished:
         accuracy, mean_loss = work.epoch(done, module, optimiser)
         _equalise_buffers(session.fabric, model)
-        if recipe.until_accuracy is not None or recipe.until_loss is not None:
-            # The running figures are of weights that were still changing; a stop rule asks for the epoch's end.
-            accuracy, mean_loss = measure(model, split, session, loss)
-        done, finished = done + 1, recipe.reached(accuracy, mean_loss)
+        done += 1
+        if reached := reaching(model, split, recipe, session, loss):
+            finished, (accuracy, mean_loss) = True, reached
         seen = session.observer.figures() if session.observer else {}
         session.log(stage, epoch=done, loss=mean_loss, accuracy=accuracy, lr=optimiser.param_groups[0]["lr"], **seen)
         state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epoch": done, "finished": finished}
@@ -146,6 +145,25 @@ def measure(model: nn.Module, split: Split, session: Session, loss: Loss = cross
         total += torch.stack([(logits.argmax(1) == batch.y).sum(), loss(logits, batch).sum()]).cpu()
     accuracy, mean_loss = (total / len(split)).tolist()
     return accuracy, mean_loss
+
+
+def reaching(
+    model: nn.Module, split: Split, recipe: Recipe, session: Session, loss: Loss = cross_entropy
+) -> tuple[float, float] | None:
+    """Accuracy and mean loss of ``model`` on ``split`` if ``recipe`` has stop rules and they meet them, else None.
+
+    An epoch's running figures are of weights that were still changing, so the samples are gone through again, but only
+    as long as those to come can still make up for those seen: at a rule of 100 %, up to the first wrong one.
+    """
+    right, total, n = float(len(split)), 0.0, len(split)
+    if not recipe.reached(1.0, 0.0):  # there are no rules
+        return None
+    for batch, logits in outputs(model, split, session.device):
+        right -= float((logits.argmax(1) != batch.y).sum())
+        total += float(loss(logits, batch).sum())
+        if not recipe.reached(right / n, total / n):
+            return None
+    return right / n, total / n
 
 
 @torch.no_grad()
