@@ -1,11 +1,12 @@
 """The large-learning-rate paper's sweeps, one data set and network at a time, beside its Table 1.
 
     python scripts/large_lr_sweeps.py [parity-fcn ...] [--rates 0.01,0.1] [--seeds 0,1,2] [--jobs 2] [--set KEY=VALUE]
+                                      [--variant few]
 
 Each sweep trains as the table does (papers/large_lr.py), over five rates of the published range unless --rates says
 otherwise, and analyses every run. It writes results/large-lr/NAME.json, with every run's scores, and NAME.svg, the
-paper's figure. Then results/large-lr/README.md is written anew from all that is there; without names nothing else is
-done.
+paper's figure; with --variant NAME-VARIANT, so that a sweep with other settings can stand beside the first. Then
+results/large-lr/README.md is written anew from all that is there; without names nothing else is done.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from unspur.version import commit
 
 OUT = Path("results/large-lr")
 SCORES = ("unbiased accuracy", *COLUMNS)
-ALSO = ("max loss ratio", "core attribution", "attribution entropy", "epochs")
+PRUNED = "pruned accuracy"  # the mean over kappa itself, not over the accuracy of the whole network
+ALSO = (PRUNED, "max loss ratio", "core attribution", "attribution entropy", "epochs")
 NATURAL = "cifar10-cnn"  # Figure 10: no shortcut is planted, and no value is published
 NATURAL_RATES = (0.001, 0.2)  # of MNIST-CIFAR with the same network
 
@@ -52,11 +54,13 @@ def do(name: str, arguments: argparse.Namespace) -> None:
     found = sweep(points, arguments.runs, jobs=arguments.jobs, analyze=True, progress=True, say=print)
     given = [*([f"--rates {arguments.rates}"] if arguments.rates else []), f"--seeds {arguments.seeds}"]
     given += [f"--set {setting}" for setting in arguments.set]
+    given += [f"--variant {arguments.variant}"] if arguments.variant else []
     command = f"python scripts/large_lr_sweeps.py {name} {' '.join(given)}"
     found = {"command": command, "commit": commit(), "settings": [*own, *arguments.set], **found}
     OUT.mkdir(parents=True, exist_ok=True)
-    write_json(OUT / f"{name}.json", found)
-    write_figure(found, OUT / f"{name}.svg")
+    stem = f"{name}-{arguments.variant}" if arguments.variant else name
+    write_json(OUT / f"{stem}.json", found)
+    write_figure(found, OUT / f"{stem}.svg")
 
 
 def page() -> str:
@@ -65,7 +69,8 @@ def page() -> str:
     parts = [
         "# Sweeps over the learning rate\n",
         "Written by `python scripts/large_lr_sweeps.py` from the files beside it. A cell is the mean over seeds; rank",
-        "correlations are over all runs, and *published* is the range of Table 1 of arXiv:2507.17748.\n",
+        "correlations are over all runs, and *published* is the range of Table 1 of arXiv:2507.17748. Prunability is",
+        f"accuracy after pruning over accuracy before, averaged over kappa; *{PRUNED}* is the former alone.\n",
     ]
     for file in files:
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -76,7 +81,7 @@ def page() -> str:
 
 def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
     """One sweep: a row a rate, then correlations and what is published."""
-    points = found["points"]
+    points = [with_pruned_accuracy(point) for point in found["points"]]
     known = [score for score in (*SCORES, "test accuracy", *ALSO) if any(score in p["scores"] for p in points)]
     yield f"| rate | {' | '.join(known)} |"
     yield f"| --- |{' --- |' * len(known)}"
@@ -86,10 +91,21 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {rate} | {' | '.join(_cell(score, point['scores'].get(score)) for score in known)} |"
     for word, of in (("rate", found["correlations"]["erm.lr"]), ("accuracy", found["with_accuracy"])):
         yield f"| correlation with the {word} | {' | '.join(_signed(of.get(score)) for score in known)} |"
-    if name in published():
-        ranges = published()[name][2]
+    for ranges in (ranges for known_name, (_, _, ranges) in published().items() if name.startswith(known_name)):
         cells = [f"{ranges[s][0]:g} to {ranges[s][1]:g}" if s in ranges else "" for s in known]
         yield f"| published, {ranges['rate'][0]:g} to {ranges['rate'][1]:g} | {' | '.join(cells)} |"
+
+
+def with_pruned_accuracy(point: Mapping[str, Any]) -> dict[str, Any]:
+    """A point of a sweep with the mean over kappa and seeds of the accuracy that pruning leaves, where it is known."""
+    runs = [run["scores"] for run in point["runs"] if "prunability" in run["scores"]]
+    left = [scores["prunability"] * scores[_accuracy(scores)] for scores in runs]
+    more = {PRUNED: {"mean": sum(left) / len(left)}} if left else {}
+    return {**point, "scores": {**point["scores"], **more}}
+
+
+def _accuracy(scores: Mapping[str, float]) -> str:
+    return "unbiased accuracy" if "unbiased accuracy" in scores else "test accuracy"
 
 
 def _cell(score: str, value: Mapping[str, Any] | None) -> str:
@@ -113,6 +129,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--variant", help="a word that ends the names of the files")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - {NATURAL, *published()}:
