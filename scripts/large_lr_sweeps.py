@@ -1,12 +1,13 @@
 """The large-learning-rate paper's sweeps, one data set and network at a time, beside its Table 1.
 
     python scripts/large_lr_sweeps.py [parity-fcn ...] [--rates 0.01,0.1] [--seeds 0,1,2] [--jobs 2] [--set KEY=VALUE]
-                                      [--variant few]
+                                      [--once 0.01] [--variant few]
 
 Each sweep trains as the table does (papers/large_lr.py), over five rates of the published range unless --rates says
-otherwise, and analyses every run. It writes results/large-lr/NAME.json, with every run's scores, and NAME.svg, the
-paper's figure; with --variant NAME-VARIANT, so that a sweep with other settings can stand beside the first. Then
-results/large-lr/README.md is written anew from all that is there; without names nothing else is done.
+otherwise, and analyses every run; rates that --once names are tried with the first seed only. It writes
+results/large-lr/NAME.json, with every run's scores, and NAME.svg, the paper's figure; with --variant NAME-VARIANT, so
+that a sweep with other settings can stand beside the first. Then results/large-lr/README.md is written anew from all
+that is there; without names nothing else is done.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from unspur.version import commit
 OUT = Path("results/large-lr")
 SCORES = ("unbiased accuracy", *COLUMNS)
 PRUNED = "pruned accuracy"  # the mean over kappa itself, not over the accuracy of the whole network
-ALSO = (PRUNED, "max loss ratio", "core attribution", "attribution entropy", "epochs")
+ALSO = (PRUNED, "max loss ratio", "core attribution", "attribution entropy", "training accuracy", "epochs")
 NATURAL = "cifar10-cnn"  # Figure 10: no shortcut is planted, and no value is published
 NATURAL_RATES = (0.001, 0.2)  # of MNIST-CIFAR with the same network
 
@@ -49,12 +50,14 @@ def do(name: str, arguments: argparse.Namespace) -> None:
     else:
         title, model, ranges = published()[name]
         data, arch, own, span = DATA[title], ARCHS[model], settings(title, model, EPOCHS.get(model, 50)), ranges["rate"]
-    tried = arguments.rates or ",".join(rates(*span))
-    points = plan("erm", data, [f"erm.lr={tried}"], parse_seeds(arguments.seeds), arch, [*own, *arguments.set])
+    tried, once = (arguments.rates or ",".join(rates(*span))).split(","), (arguments.once or "").split(",")
+    seeds, points = parse_seeds(arguments.seeds), []
+    for rate in tried:
+        chosen = seeds[:1] if rate in once else seeds
+        points += plan("erm", data, [f"erm.lr={rate}"], chosen, arch, [*own, *arguments.set])
     found = sweep(points, arguments.runs, jobs=arguments.jobs, analyze=True, progress=True, say=print)
-    given = [*([f"--rates {arguments.rates}"] if arguments.rates else []), f"--seeds {arguments.seeds}"]
-    given += [f"--set {setting}" for setting in arguments.set]
-    given += [f"--variant {arguments.variant}"] if arguments.variant else []
+    chosen = {key: value for key in ("rates", "seeds", "once", "variant") if (value := getattr(arguments, key))}
+    given = [f"--{key} {value}" for key, value in chosen.items()] + [f"--set {setting}" for setting in arguments.set]
     command = f"python scripts/large_lr_sweeps.py {name} {' '.join(given)}"
     found = {"command": command, "commit": commit(), "settings": [*own, *arguments.set], **found}
     OUT.mkdir(parents=True, exist_ok=True)
@@ -87,7 +90,9 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
     yield f"| --- |{' --- |' * len(known)}"
     for point in points:
         ends = [run["status"] for run in point["runs"] if run["status"] != "done"]
-        rate = ", ".join([point["settings"]["erm.lr"], *(f"{ends.count(end)} {end}" for end in sorted(set(ends)))])
+        notes = [f"{ends.count(end)} {end}" for end in sorted(set(ends))]
+        notes += ["1 seed"] if len(point["runs"]) < len(found["seeds"]) else []
+        rate = ", ".join([point["settings"]["erm.lr"], *notes])
         yield f"| {rate} | {' | '.join(_cell(score, point['scores'].get(score)) for score in known)} |"
     for word, of in (("rate", found["correlations"]["erm.lr"]), ("accuracy", found["with_accuracy"])):
         yield f"| correlation with the {word} | {' | '.join(_signed(of.get(score)) for score in known)} |"
@@ -127,6 +132,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {NATURAL}, {', '.join(published())}", metavar="NAME")
     parser.add_argument("--rates", help="learning rates, separated by commas")
     parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--once", help="rates for the first seed only, separated by commas")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--variant", help="a word that ends the names of the files")

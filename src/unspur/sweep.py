@@ -165,7 +165,7 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
         "method": first.method.name,
         "dataset": first.data.name,
         "arch": first.arch.name,
-        "seeds": [config.seed for config in points[0].configs],
+        "seeds": sorted({config.seed for point in points for config in point.configs}),
         "points": described,
         "usable_range": _usable_range(described),
         "correlations": _correlations(described),
