@@ -77,7 +77,7 @@ def test_training_stops_at_the_accuracy_asked_for():
 )
 @pytest.mark.parametrize("push", [0.0, 0.3, 30.0])
 def test_stop_rules_hold_exactly_when_the_whole_set_meets_them(rules, push):
-    recipe, split = SGD(lr=0.1, **rules), points(n=2500)  # three batches of outputs
+    recipe, split = SGD(lr=0.1, **rules), points(n=700)  # three batches of outputs
     model = line()
     with torch.no_grad():
         model[1].weight[1, 0] += push  # from guesses to certainty
@@ -96,9 +96,9 @@ def test_a_stop_rule_is_given_up_at_the_first_wrong_sample():
             Counting.seen += len(x)
             return torch.zeros(len(x), 2)  # always class 0
 
-    split = Split(torch.zeros(5000, 2), torch.arange(5000) % 2)
+    split = Split(torch.zeros(1250, 2), torch.arange(1250) % 2)
     assert reaching(Counting(), split, SGD(until_accuracy=1.0), Session()) is None
-    assert Counting.seen == 1000  # one batch of five
+    assert Counting.seen == 250  # one batch of five
 
 
 def test_the_global_generator_is_left_alone():

@@ -126,7 +126,7 @@ def prunability(
     require(len(kappas) > 0, "Prunability needs at least one share kappa to prune, but got none.")
     whole = accuracy(model)
     require(whole > 0, "Prunability is a share of the accuracy before pruning, but that accuracy is 0.")
-    retained = tuple(accuracy(prune(model, kappa, unit, spare)) / whole for kappa in kappas)
+    retained = tuple(accuracy(prune(model, kappa, unit, spare)) / whole if kappa else 1.0 for kappa in kappas)
     return Prunability(tuple(kappas), retained, sum(retained) / len(retained))
 
 
