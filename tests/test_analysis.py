@@ -1,10 +1,11 @@
 import json
+import math
 
 import pytest
 import torch
 from torch import nn
 
-from unspur.analysis import FIGURES, FILE, _Look, _ratios, analyze, figures
+from unspur.analysis import FIGURES, FILE, _finite, _Look, _ratios, analyze, figures
 from unspur.config import configure
 from unspur.data.base import Dataset, Split
 from unspur.data.fetch import DataFiles
@@ -83,7 +84,7 @@ def test_a_run_that_has_not_ended_is_refused(tmp_path):
 def look(model, classes=2, n=40):
     y = torch.arange(n) % 2
     split = Split(torch.randn(n, 6, generator=torch.Generator().manual_seed(0)), y)
-    return _Look(model, Dataset("made", split, split, {"test": split}, tuple("abcde"[:classes])), split, 0)
+    return _Look(model, Dataset("made", split, split, {"test": split}, tuple("abcde"[:classes])), split, 1000, 0)
 
 
 def test_a_model_without_penultimate_activations_has_none_and_says_why():
@@ -123,7 +124,7 @@ def test_background_is_what_lies_outside_the_objects_of_images_that_show_any():
     y = torch.arange(4) % 2
     split = Split(torch.randint(1, 256, (4, 1, 2, 2), dtype=torch.uint8), y)
     model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
-    seen = _Look(model, Dataset("made", split, split, {"test": split}, ("a", "b")), split, 0)
+    seen = _Look(model, Dataset("made", split, split, {"test": split}, ("a", "b")), split, 1000, 0)
     objects = torch.zeros(4, 2, 2, dtype=torch.bool)
     objects[:3, 0, 0] = True  # the last image shows nothing, and is left out
     # a linear model's Integrated Gradients are weight times input
@@ -134,8 +135,36 @@ def test_background_is_what_lies_outside_the_objects_of_images_that_show_any():
     assert found == pytest.approx(float(share.mean()), abs=1e-5)
 
 
-def test_trainings_that_were_given_up_do_not_count_in_the_largest_loss_ratio(tmp_path):
+def test_a_linear_model_has_no_activations_but_inputs():
+    seen = look(nn.Sequential(nn.Flatten(), nn.Linear(6, 2)))
+    assert seen.z is None and "no layer before the one that gives its logits" in seen.unknown["activations"]
+
+
+def test_an_attribute_value_that_no_sample_has_is_told():
+    rare = Split(torch.randn(40, 6), torch.arange(40) % 2, {"place": (torch.arange(40) == 7).long()})
+    net = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
+    seen = _Look(net, Dataset("made", rare, rare, {"test": rare}, ("a", "b")), rare, 5, 0)
+    assert seen.representation()["bsi"] is None and "none of 5 samples has label 1" in seen.unknown["bsi.place"]
+
+
+def test_values_that_are_no_numbers_are_none_and_told():
+    reasons = {}
+    assert _finite({"a": {"b": [1.0, math.nan]}, "c": 2, "d": math.inf}, reasons) == {
+        "a": {"b": [1.0, None]},
+        "c": 2,
+        "d": None,
+    }
+    assert set(reasons) == {"a.b", "d"}
+
+
+def test_a_run_that_diverged_has_no_model_to_analyse(tmp_path):
+    config = configure("erm", "parity", "fcn", 0, [*TINY, "erm.lr=1e30"])
+    run(config, tmp_path)
+    with pytest.raises(UnspurError, match="diverged, so no model; train anew at a lower rate"):
+        analyze(Run.create(tmp_path, config).folder)
+
+
+def test_trainings_that_were_given_up_do_not_count_in_the_largest_loss_ratio():
     lines = [{"stage": "erm", "loss_ratio": 0.9}, {"stage": "erm-2", "loss_ratio": 0.4}]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert _ratios(tmp_path, {"facts": {"stage": "erm-2"}}) == [0.4]
-    assert _ratios(tmp_path, {"facts": {}}) == [0.9, 0.4]
+    assert _ratios(lines, {"facts": {"stage": "erm-2"}}) == [0.4]
+    assert _ratios(lines, {"facts": {}}) == [0.9, 0.4]

@@ -7,7 +7,7 @@ import pytest
 
 import unspur.sweep
 from unspur.cli import main
-from unspur.engines import work
+from unspur.engines import Outcome, work
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
 
@@ -52,6 +52,42 @@ def test_a_sweep_in_json_is_one_document(here, unspur_says, tmp_path):
     assert code == 0
     assert [len(point["runs"]) for point in json.loads(said)["points"]] == [2, 2]
     assert errors.count("diverged: The loss was not finite") == 2
+
+
+@pytest.mark.parametrize(
+    ("grid", "name", "sentence"),
+    [
+        (["erm.lr=0.1,0.5"], "lr.png", "name a file that ends in .svg"),
+        (["erm.lr=0.1", "--grid", "erm.batch_size=10,20"], "lr.svg", "needs a grid over one key"),
+        (["erm.schedule=constant,cosine"], "lr.svg", "whose values are numbers"),
+    ],
+)
+def test_a_figure_that_cannot_be_drawn_is_told_before_any_run(here, unspur_says, tmp_path, grid, name, sentence):
+    code, said, errors = unspur_says(*sweeping(tmp_path / "runs", *grid, "--figure", tmp_path / name))
+    assert code == 2 and sentence in errors and said == ""
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_sweep_with_failed_runs_says_so_by_its_exit_code(monkeypatch, unspur_says, tmp_path):
+    def failing(jobs, workers):
+        yield 0, Outcome("failed", "The disk is full.")
+        yield from ((number, work(job)) for number, job in enumerate(jobs) if number)
+
+    monkeypatch.setitem(unspur.sweep.ENGINES, "local", failing)
+    code, said, errors = unspur_says(*sweeping(tmp_path, "erm.lr=0.1,0.5", "--json"))
+    assert code == 1 and "1 of the sweep's runs failed" in errors
+    assert json.loads(said)["points"][0]["runs"][0]["reason"] == "The disk is full."
+
+
+def test_why_a_run_was_not_analysed_is_in_the_summary(monkeypatch, unspur_says, tmp_path):
+    def unanalysed(jobs, workers):
+        for number, job in enumerate(jobs):
+            yield number, Outcome(work(job._replace(analyze=False)).status, "It was not analysed: no room.")
+
+    monkeypatch.setitem(unspur.sweep.ENGINES, "local", unanalysed)
+    code, said, _ = unspur_says(*sweeping(tmp_path, "erm.lr=0.1", "--analyze", "--json"))
+    assert code == 0
+    assert {run["reason"] for run in json.loads(said)["points"][0]["runs"]} == {"It was not analysed: no room."}
 
 
 def test_an_interrupted_sweep_says_how_to_go_on(monkeypatch, unspur_says, tmp_path):

@@ -1,10 +1,10 @@
 import json
 import statistics
-from types import SimpleNamespace
 
 import pytest
 
 import unspur.sweep
+from unspur.config import configure
 from unspur.engines import Outcome, work
 from unspur.errors import UnspurError
 from unspur.runs import Run
@@ -197,6 +197,7 @@ def test_a_method_that_cannot_work_with_the_model_is_refused_before_any_run(tmp_
 
 def test_the_training_accuracy_of_an_earlier_stage_is_not_taken_for_the_results(tmp_path):
     lines = [{"stage": "erm", "epoch": 1, "accuracy": 0.9}, {"stage": "tuning", "step": 50, "loss": 0.1}]
+    stored = Run(tmp_path, configure("erm", "parity", "fcn", 0, []))
     for count, known in ((1, {"epochs": 1.0, "training accuracy": 0.9}), (2, {"epochs": 1.0})):
         (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:count]))
-        assert _scores(SimpleNamespace(folder=tmp_path), {"tests": {}}) == known
+        assert _scores(stored, {"tests": {}}) == known

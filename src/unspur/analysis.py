@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from torch.nn import functional
 from unspur.data.base import Dataset, Split, aligned_with
 from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
-from unspur.errors import UnspurError, unknown
+from unspur.errors import UnspurError, require, unknown
 from unspur.evaluation import activations, chosen, predict, some
 from unspur.files import write_json, write_tensors
 from unspur.metrics.attribution import attribution_entropy, background_share, mean_shares
@@ -72,25 +72,25 @@ def analyze(
     test: str | None = None,
     foreground: str | None = None,
     around: bool = False,
+    samples: int = SAMPLES,
 ) -> dict[str, Any]:
     """Compute every metric of the finished run in ``folder`` and store them there as analysis.json.
 
     ``test`` names the test set; without it the one called unbiased is taken, else the first. ``foreground`` says where
     the objects in its images are (a .npy file of masks, or deeplabv3), for the share of attribution on the background.
-    ``around`` asks for the surroundings of the solution as well, which take longer than all the rest. What cannot be
-    computed for this model or data is None, and ``unknown`` says why.
+    ``samples`` test inputs give the activations. ``around`` asks for the surroundings of the solution as well, which
+    take longer than all the rest. What cannot be computed for this model or data is None, and ``unknown`` says why.
     """
     began = time.monotonic()
     stored = Run.open(folder)
-    result = stored.result()
-    if not result or result["status"] != "done":
-        raise UnspurError(f"{folder} holds no finished run; finish it with `unspur train ... --resume`.")
+    result = stored.finished()
+    require(samples >= 1, f"--samples must be at least 1 but got {samples}.")
     data = stored.config.data.load(DataFiles(data_dir))
     name = test or ("unbiased" if "unbiased" in data.tests else next(iter(data.tests)))
     if name not in data.tests:
         raise unknown("test set", name, data.tests)
     model, masks = stored.load_model(data), regions(stored.config.data, data.sample_shape)
-    look = _Look(model, data, data.tests[name], stored.config.seed)
+    look = _Look(model, data, data.tests[name], samples, stored.config.seed)
     objects = foreground_of(foreground, data.tests[name], look.index[:ATTRIBUTED]) if foreground else None
     found = {
         "key": stored.config.key,
@@ -100,15 +100,27 @@ def analyze(
         **look.representation(),
         "attribution": look.attribution(masks, objects),
         "norms": {"parameters": parameter_norm(model), "logits": logit_norm(look.logits)},
-        "training": {"max_loss_ratio": max_loss_ratio(_ratios(folder, result)), **look.losses()},
+        "training": {"max_loss_ratio": max_loss_ratio(_ratios(stored.log(), result)), **look.losses()},
         "surroundings": surroundings(model, data, name, masks, seed=stored.config.seed) if around else None,
-        "unknown": look.unknown,
         "seconds": round(time.monotonic() - began, 1),
     }
     if look.shown:
         write_tensors(folder / SHOWN_FILE, look.shown)
+    found = {**_finite(found, look.unknown), "unknown": look.unknown}
     write_json(folder / FILE, found)
     return found
+
+
+def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:
+    """``value`` with None for every number that is none, and its name kept with the reason."""
+    if isinstance(value, Mapping):
+        return {key: _finite(part, unknown, f"{name}.{key}" if name else key) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part, unknown, name) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        unknown[name] = "The value is not a finite number: the network's outputs are too large."
+        return None
+    return value
 
 
 def figures(analysis: Mapping[str, Any]) -> dict[str, float]:
@@ -128,15 +140,15 @@ def figures(analysis: Mapping[str, Any]) -> dict[str, float]:
 class _Look:
     """One model on one test set."""
 
-    def __init__(self, model: nn.Module, data: Dataset, test: Split, seed: int) -> None:
-        self.model, self.data = model, data
+    def __init__(self, model: nn.Module, data: Dataset, test: Split, samples: int, seed: int) -> None:
+        self.model, self.data, self.labelled = model, data, test.attributes
         self.test, self.train = (some(split, SCORED, seed) for split in (test, data.train))
-        self.index = chosen(test, SAMPLES, seed)
+        self.index = chosen(test, samples, seed)
         self.sample = test.subset(self.index)
         self.shown: dict[str, Tensor] = {}
         self.unknown: dict[str, str] = {}
         self.logits = predict(model, self.sample)
-        self.z = self.known("activations", lambda: activations(model, self.sample))
+        self.z = self.known("activations", lambda: _activations(model, self.sample))
 
     def known(self, what: str, compute: Callable[[], T]) -> T | None:
         """What ``compute`` finds, or None with the reason kept."""
@@ -173,7 +185,8 @@ class _Look:
             return {"class_separation": None, "csi": None, "bsi": None}
         bsi = {}
         for name, column in sample.attributes.items():
-            values, label = column.unique(return_inverse=True)
+            values = self.labelled[name].unique()  # also those that no sample has, which must be told
+            label = torch.searchsorted(values, column)
             found = self.known(f"bsi.{name}", partial(average_selectivity, z, label, len(values)))
             if found is not None:
                 bsi[name] = found
@@ -213,6 +226,14 @@ class _Look:
         return {"aligned_loss": means.aligned, "conflicting_loss": means.conflicting, "loss_ratio": means.ratio}
 
 
+def _activations(model: nn.Module, sample: Split) -> Tensor:
+    require(
+        not set(head_of(model).parameters()).issuperset(model.parameters()),
+        "The network has no layer before the one that gives its logits, so that it has no penultimate activations.",
+    )
+    return activations(model, sample)
+
+
 def _compression(z: Tensor) -> dict[str, float]:
     measures = {"sparsity": sparsity, "compressibility": compressibility, "pq_index": pq_index}
     return {name: float(measure(z).mean()) for name, measure in measures.items()}
@@ -229,10 +250,7 @@ def _background(maps: Tensor, objects: Tensor) -> float | None:
     return _known_mean(background_share(maps[shown], objects[shown]))
 
 
-def _ratios(folder: Path, result: Mapping[str, Any]) -> list[float]:
+def _ratios(lines: Sequence[Mapping[str, Any]], result: Mapping[str, Any]) -> list[float]:
     """The largest loss ratio of each epoch, as the training noted them; not of trainings that were given up."""
     kept = result.get("facts", {}).get("stage")
-    path = folder / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    noted = [line for line in map(json.loads, lines) if "loss_ratio" in line]
-    return [line["loss_ratio"] for line in noted if kept is None or line["stage"] == kept]
+    return [line["loss_ratio"] for line in lines if "loss_ratio" in line and kept in (None, line["stage"])]

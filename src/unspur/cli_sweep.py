@@ -30,20 +30,28 @@ def sweep(
     Example: unspur sweep erm parity --grid erm.lr=0.01,0.1,0.5 --seeds 0,1,2 --jobs 2
     """
     from unspur.console import print_sweep
+    from unspur.errors import RunFailed
     from unspur.papers.reproduce import parse_seeds
-    from unspur.report.sweeps import write_figure
+    from unspur.report.sweeps import check_figure, write_figure
     from unspur.sweep import plan
     from unspur.sweep import sweep as do_sweep
 
     points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [])
+    if figure:
+        check_figure([point.settings for point in points], figure)
     more: dict[str, Any] = {"jobs": jobs, "engine": engine, "analyze": analyze, "data_dir": data_dir}
     found = do_sweep(points, out, progress=True, say=say, **more)
-    if figure:
-        write_figure(found, figure)
     if as_json:
         print_json(found)
     else:
         print_sweep(found)
+    if figure:
+        write_figure(found, figure)
+    failed = [run["folder"] for point in found["points"] for run in point["runs"] if run["status"] == "failed"]
+    if failed:
+        raise RunFailed(
+            f"{len(failed)} of the sweep's runs failed, such as {failed[0]}; start it again to repeat them."
+        )
 
 
 def analyze(
@@ -53,6 +61,7 @@ def analyze(
         str | None, typer.Option(metavar="FILE", help="Objects in the images: a .npy of masks, or deeplabv3.")
     ] = None,
     around: Annotated[bool, typer.Option("--around", help="Also look around the solution (slow).")] = False,
+    samples: Annotated[int, typer.Option(help="Test inputs whose activations are looked at.")] = 1000,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -63,7 +72,7 @@ def analyze(
     from unspur.analysis import analyze as analyze_run
     from unspur.console import print_analysis
 
-    found = analyze_run(run, data_dir=data_dir, test=test, foreground=foreground, around=around)
+    found = analyze_run(run, data_dir=data_dir, test=test, foreground=foreground, around=around, samples=samples)
     if as_json:
         print_json(found)
     else:

@@ -20,8 +20,9 @@ from unspur.data.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation import evaluate
 from unspur.follow import Attributions, Together
-from unspur.methods.base import Checks, Fit, Method
+from unspur.methods.base import Checks, Fit, Method, OwnLoss
 from unspur.runs import ENDED, Run
+from unspur.train.losses import cross_entropy
 from unspur.train.mining import mining_quality
 from unspur.train.observe import Dynamics
 from unspur.train.probe import Probe, highest_rate
@@ -92,7 +93,8 @@ def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = 
     bar = ProgressBar("probe") if progress else None
     with bar or contextlib.nullcontext():
         session = Session(fabric_for(config), progress=bar or silent)
-        rates, trials = highest_rate(model, data.train, recipe, probe, seed=config.seed, session=session)
+        loss = config.method.loss if isinstance(config.method, OwnLoss) else cross_entropy
+        rates, trials = highest_rate(model, data.train, recipe, probe, seed=config.seed, session=session, loss=loss)
     names = {"method": config.method.name, "dataset": config.data.name, "arch": config.arch.name, "seed": config.seed}
     return {**names, "lr": rates[0], "converge": rates[::-1], "trials": [trial._asdict() for trial in trials]}
 
@@ -102,9 +104,7 @@ def score_run(
 ) -> dict[str, Any]:
     """A stored run's result, scored anew on its own data or on that of another set, with a coverage also abstaining."""
     stored = Run.open(folder)
-    result = stored.result()
-    if not result or result["status"] != "done":
-        raise UnspurError(f"{folder} holds no finished run; finish it with `unspur train ... --resume`.")
+    result = stored.finished()
     own, files = stored.config.data, DataFiles(data_dir)
     trained = own.load(files)
     other = configure_data(dataset, settings) if dataset else own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import shutil
@@ -91,6 +92,25 @@ class Run:
         if not isinstance(result, dict) or result.get("key") != self.config.key:
             raise UnspurError(f"{path} is not the result of this run; delete it and run again with --resume.")
         return result
+
+    def finished(self) -> dict[str, Any]:
+        """The result of a run that is done; of any other it is an error to ask."""
+        result = self.result()
+        if result and result["status"] == "done":
+            return result
+        if result and result["status"] == "diverged":
+            raise UnspurError(f"{self.folder} holds a run that diverged, so no model; train anew at a lower rate.")
+        raise UnspurError(f"{self.folder} holds no finished run; finish it with `unspur train ... --resume`.")
+
+    def log(self) -> list[dict[str, Any]]:
+        """The lines that the training has noted, an epoch or a number of steps each."""
+        path = self.folder / "metrics.jsonl"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    def training_accuracy(self) -> float | None:
+        """What the last line noted; None where that is of steps, and any accuracy of an earlier stage."""
+        lines = self.log()
+        return lines[-1].get("accuracy") if lines else None
 
     def begin(self) -> None:
         """Write the configuration, and clear what a killed process left half-written."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, nullcontext
@@ -21,9 +20,9 @@ from unspur.experiment import check
 from unspur.files import read_json
 from unspur.metrics.correlation import rank_correlation
 from unspur.runs import ENDED, Run
+from unspur.train.probe import LOST
 from unspur.train.progress import RunsBar
 
-LOST = 0.25  # of the training accuracy below the best at which a point is no longer usable (large-LR 4.2)
 SCORES = ("accuracy", "worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
 
 
@@ -180,8 +179,9 @@ def _row(stored: Run, outcomes: dict[str, Outcome]) -> dict[str, Any]:
     if key in outcomes and outcomes[key].status != result["status"]:  # such as a mistake found before anything was done
         result = {"status": outcomes[key].status, "reason": outcomes[key].reason}
     row = {"seed": stored.config.seed, "key": key, "folder": stored.folder.name, "status": result["status"]}
-    if result.get("reason"):
-        row["reason"] = result["reason"]
+    reason = result.get("reason") or (outcomes[key].reason if key in outcomes else None)  # such as no analysis
+    if reason:
+        row["reason"] = reason
     if "seconds" in result:
         row["seconds"] = result["seconds"]
     return row | {"scores": _scores(stored, result) if result["status"] == "done" else {}}
@@ -194,19 +194,15 @@ def _scores(stored: Run, result: dict[str, Any]) -> dict[str, float]:
         for field in SCORES
         if block.get(field) is not None
     }
-    lines = _lines(stored.folder / "metrics.jsonl")
-    fitted = [line["accuracy"] for line in lines if "accuracy" in line]
-    if fitted:
-        found["epochs"] = float(len(fitted))
-        if "accuracy" in lines[-1]:  # else the last stage counts steps, and the accuracy is of an earlier one
-            found["training accuracy"] = fitted[-1]
+    kept = result.get("facts", {}).get("stage")  # of several trainings, the one that was not given up
+    epochs = [line for line in stored.log() if "accuracy" in line and kept in (None, line["stage"])]
+    if epochs:
+        found["epochs"] = float(len(epochs))
+    if (fitted := stored.training_accuracy()) is not None:
+        found["training accuracy"] = fitted
     if (stored.folder / ANALYSIS).exists():
         found |= figures(read_json(stored.folder / ANALYSIS))
     return found
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _spread(values: Sequence[float]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from torch import nn
 
 import unspur.methods.large_lr as large_lr
 from unspur.data.base import Split
-from unspur.errors import Diverged
+from unspur.errors import Diverged, UnspurError
 from unspur.methods.large_lr import LargeLR
 from unspur.train.probe import Probe, Trial
 from unspur.train.recipe import SGD
@@ -35,7 +35,7 @@ def test_it_trains_at_the_highest_rate_that_converges():
 
 def rigged(monkeypatch, fails):
     """Trials as above, and trainings that fail in the given way at the given rates."""
-    trained = []
+    trained, ended = [], []
 
     def train(model, train, recipe, *, stage, seed, session):
         trained.append((stage, recipe.lr, model[0].weight.sum().item()))
@@ -43,15 +43,21 @@ def rigged(monkeypatch, fails):
             model[0].weight.add_(recipe.lr)
         if fails.get(recipe.lr) == "diverges":
             raise Diverged(stage, 7)
+        ended[:] = [fails.get(recipe.lr)]
+
+    def judge(probe, model, split, lr, *, seed, session):
+        if ended == ["is constant"]:
+            return Trial(lr, 0.8, 0.69, False)
         # the probe's best accuracy is 0.9: 0.64 is more than 25 points below it, 0.66 is not
-        session.history[stage] = [{"accuracy": 0.64 if fails.get(recipe.lr) == "is lost" else 0.66}]
+        return Trial(lr, 0.64 if ended == ["is lost"] else 0.66, 0.5, True)
 
     monkeypatch.setattr(large_lr, "train_model", train)
+    monkeypatch.setattr(Probe, "judge", judge)
     monkeypatch.setattr(large_lr, "highest_rate", lambda *args, **more: ([0.4, 0.2, 0.1], TRIALS))
     return trained
 
 
-@pytest.mark.parametrize("failure", ["diverges", "is lost"])
+@pytest.mark.parametrize("failure", ["diverges", "is lost", "is constant"])
 def test_a_rate_that_fails_later_gives_way_to_the_next_lower_one(monkeypatch, failure):
     trained = rigged(monkeypatch, {0.4: failure})
     fit = LargeLR().fit(model(), split())
@@ -66,3 +72,21 @@ def test_divergence_at_every_rate_is_divergence(monkeypatch):
     rigged(monkeypatch, dict.fromkeys((0.1, 0.2, 0.4), "diverges"))
     with pytest.raises(Diverged, match="stage 'erm-3'"):
         LargeLR().fit(model(), split())
+
+
+def test_a_constant_answer_at_every_rate_is_an_error(monkeypatch):
+    rigged(monkeypatch, dict.fromkeys((0.1, 0.2, 0.4), "is constant"))
+    with pytest.raises(UnspurError, match=r"Even at 0\.1, .* the training ended with a constant answer"):
+        LargeLR().fit(model(), split())
+
+
+def test_no_rate_is_chosen_that_kills_the_network_where_one_class_is_frequent():
+    x = torch.randn(600, 20, generator=torch.Generator().manual_seed(0))
+    data = Split(x, (x[:, 0] > -0.77).long())  # 78 % of one class
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        deep = nn.Sequential(*[nn.Linear(20, 20), nn.ReLU()] * 2, nn.Linear(20, 2))
+    method = LargeLR(erm=SGD(lr=0.02, epochs=6, batch_size=50, momentum=0.0), probe=Probe(steps=40))
+    fit = method.fit(deep, data)
+    assert any(not trial["learned"] for trial in fit.facts["probe"])  # rates that do were tried
+    assert len(fit.model(x).argmax(1).unique()) == 2

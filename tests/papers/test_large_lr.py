@@ -1,7 +1,7 @@
 import pytest
 
 from unspur.papers.large_lr import TABLE_1, TABLE_2, TABLES, parse, values
-from unspur.papers.reproduce import describe, reproduce
+from unspur.papers.reproduce import _Found, describe, reproduce
 from unspur.papers.table import Analysed, Cell, Score, Setup, Table
 
 BY_NAME = {table.name: table for table in TABLES}
@@ -64,6 +64,20 @@ def test_a_cell_over_a_sweep_is_the_extreme_of_the_means(pick, ours, at):
     measured = {SETUPS[0]: [50.0, 60.0], SETUPS[1]: [80.0, 80.0], SETUPS[2]: [95.0, 45.0]}
     found = describe(Cell("row", "column", 1.0, over=SETUPS, pick=pick), measured, {})
     assert (found["ours"], found["at"]) == (ours, at)
+
+
+def test_a_setting_of_which_a_seed_diverged_does_not_compete_for_the_extremes():
+    measured = {SETUPS[0]: [80.0, 80.0, 81.0], SETUPS[1]: [97.0]}  # only the seed that survived
+    found = describe(Cell("row", "column", 1.0, over=SETUPS[:2], pick="highest"), measured, {SETUPS[1]})
+    assert found["at"] == "erm.lr=0.1" and len(found["values"]) == 3
+
+
+def test_a_setting_that_lost_a_quarter_of_the_training_accuracy_does_not_either():
+    cell = Cell("row", "column", 1.0, over=SETUPS, pick="lowest")
+    seen = _Found(Table("large_lr", "tiny", "caption", (cell,), ()))
+    for setup, value, fitted in zip(SETUPS, (70.0, 60.0, 10.0), (1.0, 0.76, 0.74), strict=True):
+        seen.add(setup, {}, {cell: value}, fitted)
+    assert seen.all({})["cells"][0]["at"] == "erm.lr=0.2"
 
 
 def test_a_rate_that_diverges_leaves_the_others_and_is_named(tmp_path):

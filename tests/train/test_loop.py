@@ -101,6 +101,13 @@ def test_a_stop_rule_is_given_up_at_the_first_wrong_sample():
     assert Counting.seen == 250  # one batch of five
 
 
+def test_a_last_step_that_leaves_no_finite_answer_is_divergence():
+    # the loss before the only step is finite; the weights after it are too, but not what they give
+    split = Split(torch.randn(40, 2, generator=torch.Generator().manual_seed(0)) * 1e10, torch.arange(40) % 2)
+    with pytest.raises(Diverged, match="at step 1 of stage 'erm'"):
+        fit(line(), split, SGD(lr=1e25, epochs=1, batch_size=40))
+
+
 def test_the_global_generator_is_left_alone():
     model = line(dropout=0.5)
     before = torch.get_rng_state()

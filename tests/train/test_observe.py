@@ -1,8 +1,11 @@
+import itertools
+
 import pytest
 import torch
 from torch import nn
 
 from unspur.data.base import Split
+from unspur.errors import Diverged
 from unspur.train.loop import train
 from unspur.train.observe import Dynamics
 from unspur.train.recipe import SGD
@@ -44,6 +47,22 @@ def test_each_epoch_has_its_own_figures():
     first, second = fit(model(), split(), Dynamics(split()))
     assert second["conflicting_loss"] < first["conflicting_loss"]
     assert second["parameter_norm"] != first["parameter_norm"]
+
+
+def test_a_training_that_diverged_leaves_nothing_to_the_next():
+    observer = Dynamics(split())
+    session, recipe = Session(observer=observer), SGD(lr=0.1, epochs=1, batch_size=2, momentum=0.0)
+    losses = itertools.count()
+
+    def diverging(logits, batch):
+        return logits.square().sum(1) * (1e20 if next(losses) == 0 else torch.nan)
+
+    with pytest.raises(Diverged):
+        train(model(), split(), recipe, stage="erm", seed=0, session=session, loss=diverging)
+    train(model(), split(), recipe, stage="erm-2", seed=0, session=session)
+    alone = Session(observer=Dynamics(split()))
+    train(model(), split(), recipe, stage="erm-2", seed=0, session=alone)
+    assert session.history["erm-2"] == alone.history["erm-2"]
 
 
 def test_without_attributes_only_norms_are_followed():

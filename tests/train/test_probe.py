@@ -4,6 +4,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import UnspurError
+from unspur.train.losses import cross_entropy
 from unspur.train.probe import Probe, Trial, highest_rate
 from unspur.train.recipe import SGD
 from unspur.train.session import Session
@@ -44,6 +45,24 @@ def test_a_rate_that_loses_a_quarter_of_the_accuracy_ends_the_search():
     # the best is 0.9: 0.66 is 24 points below, 0.64 is 26
     assert Probe().usable(trials) == [0.1, 0.2]
     assert Probe()._over(trials) and not Probe()._over(trials[:2])
+
+
+def test_a_constant_answer_does_not_converge_however_frequent_its_class():
+    # 80 % of the samples have one class: always answering with it is within 25 points of the best
+    trials = [Trial(0.1, 0.95, 0.2, True), Trial(0.2, 0.8, 0.69, False)]
+    assert Probe().usable(trials) == [0.1]
+    assert Probe()._over(trials)
+
+
+def test_the_probe_minimises_the_methods_own_loss():
+    steps = []
+
+    def loss(logits, batch):
+        steps.append(len(batch.y))
+        return cross_entropy(logits, batch)
+
+    Probe(steps=2, tries=1).run(Cubic(), bowl(), SGD(batch_size=64), seed=0, session=Session(), loss=loss)
+    assert steps[:2] == [64, 64]
 
 
 def test_a_rate_too_low_to_learn_in_a_few_steps_is_no_reason_to_stop():

@@ -4,7 +4,18 @@ import pytest
 import torch
 
 from unspur.errors import UnspurError
-from unspur.train.recipe import SGD, Adadelta, Adam, Constant, Cosine, Drop, MultiStep, StepDecay, WarmupStableDecay
+from unspur.train.recipe import (
+    SGD,
+    Adadelta,
+    Adam,
+    Constant,
+    Cosine,
+    Drop,
+    Kron,
+    MultiStep,
+    StepDecay,
+    WarmupStableDecay,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +65,31 @@ def test_without_a_stop_rule_training_goes_on():
         ({"l1": -1.0}, "l1 must be at least 0 but got -1.0"),
         ({"asam": -1.0}, "asam must be at least 0 but got -1.0"),
         ({"until_accuracy": 1.1}, r"until_accuracy must lie in \(0, 1\] but got 1.1"),
+        ({"until_loss": 0.0}, "until_loss must be above 0 but got 0.0"),
     ],
 )
 def test_a_value_out_of_range_is_named(wrong, sentence):
     with pytest.raises(UnspurError, match=sentence):
         Adam(**wrong)
+
+
+@pytest.mark.parametrize("recipe", [SGD, Kron])
+@pytest.mark.parametrize("momentum", [-0.1, 1.0, math.nan])
+def test_momentum_that_no_optimiser_has_is_named(recipe, momentum):
+    with pytest.raises(UnspurError, match="momentum must be at least 0 and below 1 but got"):
+        recipe(momentum=momentum)
+
+
+@pytest.mark.parametrize("schedule", [StepDecay, MultiStep, Drop])
+@pytest.mark.parametrize("gamma", [0.0, -1.0, math.inf])
+def test_a_factor_that_leaves_no_rate_is_named(schedule, gamma):
+    with pytest.raises(UnspurError, match=r"schedule\.gamma must be a positive number but got"):
+        schedule(gamma=gamma)
+
+
+def test_an_epoch_before_the_first_is_named():
+    with pytest.raises(UnspurError, match=r"schedule\.at must have epochs from 0 but got \[5, -1\]"):
+        MultiStep(at=(5, -1))
 
 
 def test_adadelta_is_torchs_with_the_rate_of_its_mnist_example():

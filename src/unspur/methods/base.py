@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from torch import Tensor, nn
 
 from unspur.data.base import Split
+from unspur.train.loop import Loss
 from unspur.train.session import Session
 
 
@@ -38,6 +39,14 @@ class Checks(Protocol):
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """Raise an error that says what is wrong and what to do; ``fit`` does it too."""
         ...
+
+
+@runtime_checkable
+class OwnLoss(Protocol):
+    """A method whose ``erm`` recipe does not minimise the cross-entropy."""
+
+    @property
+    def loss(self) -> Loss: ...
 
 
 class Method(Protocol):

@@ -10,6 +10,7 @@ from torch import nn
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit
+from unspur.train.loop import Loss
 from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy, focal
 from unspur.train.recipe import SGD, Optimiser
@@ -30,9 +31,12 @@ class ERM:
     def __post_init__(self) -> None:
         require(self.focal >= 0, f"focal must be at least 0 but got {self.focal}.")
 
+    @property
+    def loss(self) -> Loss:
+        return focal(self.focal) if self.focal else cross_entropy
+
     def fit(
         self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
     ) -> Fit:
-        loss = focal(self.focal) if self.focal else cross_entropy
-        train_model(model, train, self.erm, stage="erm", seed=seed, session=session or Session(), loss=loss)
+        train_model(model, train, self.erm, stage="erm", seed=seed, session=session or Session(), loss=self.loss)
         return Fit(model)

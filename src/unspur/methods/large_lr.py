@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from torch import nn
 
 from unspur.data.base import Split
-from unspur.errors import Diverged
+from unspur.errors import Diverged, UnspurError
 from unspur.methods.base import Fit
 from unspur.train.loop import train as train_model
-from unspur.train.probe import Probe, highest_rate
+from unspur.train.probe import Probe, Trial, highest_rate
 from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
 
@@ -24,8 +24,8 @@ PAPER = SGD(lr=0.01, momentum=0.0, batch_size=100, epochs=30, until_accuracy=1.0
 class LargeLR:
     """Train at the highest learning rate that still converges, found by a short probe (large-LR, section 4.2).
 
-    A rate may pass the probe and fail later: if the training diverges, or ends too far below what the probe reached,
-    it begins anew at the next lower rate that passed.
+    A rate may pass the probe and fail later: if the training diverges, or ends too far below what the probe reached or
+    with a constant answer, it begins anew at the next lower rate that passed.
     """
 
     name: ClassVar[str] = "large_lr"
@@ -53,9 +53,26 @@ class LargeLR:
                     raise
                 given_up.append({"lr": rate, "why": str(error)})
                 continue
-            accuracy = session.history[stage][-1]["accuracy"] if session.history.get(stage) else best
-            if accuracy >= best - self.probe.lost or rate == rates[-1]:
+            end = self.probe.judge(model, train, rate, seed=seed, session=session)
+            if end.learned and (end.accuracy or 0.0) >= best - self.probe.lost:
                 break
-            given_up.append({"lr": rate, "why": f"It fitted {accuracy:.4f} of the training set, the probe {best:.4f}."})
+            if rate == rates[-1]:
+                _require_learned(end)  # worse than the probe, but there is no rate left to try
+                break
+            given_up.append({"lr": rate, "why": _told(end, best)})
         facts = {"lr": rate, "stage": stage, "given_up": given_up, "probe": [trial._asdict() for trial in trials]}
         return Fit(model, facts=facts)
+
+
+def _told(end: Trial, best: float) -> str:
+    if not end.learned:
+        return "It ended with a constant answer."
+    return f"It fitted {end.accuracy:.4f} of the training samples, the probe {best:.4f}."
+
+
+def _require_learned(end: Trial) -> None:
+    if not end.learned:
+        raise UnspurError(
+            f"Even at {end.lr:.3g}, the lowest rate that passed the probe, the training ended with a constant answer; "
+            "begin with a lower erm.lr."
+        )

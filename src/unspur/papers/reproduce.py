@@ -18,6 +18,7 @@ from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
 from unspur.runs import Run
+from unspur.train.probe import LOST
 from unspur.version import commit
 
 TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *DCWP, *LARGE_LR)}
@@ -75,7 +76,7 @@ def reproduce(
             if result["status"] != "done":
                 found.skip(setup, result["reason"])
                 continue
-            found.add(setup, result, measured)
+            found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
             write_json(file, found.all(made))
     return found.all(made)
 
@@ -106,8 +107,13 @@ class _Found:
     values: dict[Cell, dict[Setup, list[float]]] = field(default_factory=dict)
     skipped: dict[Setup, str] = field(default_factory=dict)  # and why
     done: list[dict[str, Any]] = field(default_factory=list)
+    fitted: dict[Setup, list[float]] = field(default_factory=dict)  # the training accuracy of each seed, where known
 
-    def add(self, setup: Setup, result: Mapping[str, Any], measured: Mapping[Cell, float]) -> None:
+    def add(
+        self, setup: Setup, result: Mapping[str, Any], measured: Mapping[Cell, float], fitted: float | None
+    ) -> None:
+        if fitted is not None:
+            self.fitted.setdefault(setup, []).append(fitted)
         for cell, value in measured.items():
             self.values.setdefault(cell, {}).setdefault(setup, []).append(value)
         self.done.append({name: result.get(name) for name in RUN})
@@ -124,10 +130,16 @@ class _Found:
             "caption": self.table.caption,
             **made,
             "differs": self.table.differs,
-            "cells": [describe(cell, self.values.get(cell, {}), self.skipped) for cell in self.table.cells],
+            "cells": [describe(cell, self.values.get(cell, {}), self._unusable(cell)) for cell in self.table.cells],
             "skipped": {self._label(setup): why for setup, why in self.skipped.items()},
             "runs": self.done,
         }
+
+    def _unusable(self, cell: Cell) -> set[Setup]:
+        """The settings of a cell that were skipped, of which a seed diverged, or which fit their data too badly."""
+        fitted = {setup: min(self.fitted[setup]) for setup in cell.setups if self.fitted.get(setup)}
+        lost = max(fitted.values(), default=0.0) - LOST
+        return {setup for setup in cell.setups if setup in self.skipped or fitted.get(setup, lost) < lost}
 
     def _label(self, setup: Setup) -> str:
         at = f", {setup.at}" if setup.at else ""
@@ -147,15 +159,16 @@ def _measure(
     return result, {cell: value for cell, value in read.items() if value is not None}
 
 
-def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], skipped: Container[Setup]) -> dict[str, Any]:
+def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], unusable: Container[Setup]) -> dict[str, Any]:
     """A cell as plain values: ours beside theirs, or why there is no ours.
 
-    Of a sweep's settings the one with the lowest or highest mean is the cell's, and ``at`` says which; a mean over
-    settings is one seed by seed, and needs them all with the same seeds.
+    Of a sweep's usable settings the one with the lowest or highest mean is the cell's, and ``at`` says which; a mean
+    over settings is one seed by seed, and needs them all with the same seeds.
     """
-    left_out = any(setup in skipped for setup in cell.setups)
+    left_out = any(setup in unusable for setup in cell.setups)
     why = "quoted" if not cell.setups else "skipped" if left_out else "no value"
-    means = {setup: statistics.mean(values) for setup, values in measured.items()}
+    sweep = len(cell.setups) > 1  # of a single setting, what there is counts
+    means = {s: statistics.mean(values) for s, values in measured.items() if not (sweep and s in unusable)}
     if cell.pick == "mean":
         chosen, counts = None, {len(measured.get(setup, ())) for setup in cell.over}
         values = [statistics.mean(seed) for seed in zip(*measured.values(), strict=True)] if len(counts) == 1 else []

@@ -45,13 +45,26 @@ class Curve(NamedTuple):
 
 def write_figure(found: Mapping[str, Any], path: Path, names: Sequence[str] | None = None) -> None:
     """Write the picture of a sweep's summary to the SVG file ``path``."""
-    if path.suffix.lower() != ".svg":
-        raise UnspurError(f"The figure is an SVG; name a file that ends in .svg instead of {path}.")
+    check_figure([point["settings"] for point in found["points"]], path)
     text = figure(found, names)
     try:
         write_text(path, text)
     except OSError as error:
         raise UnspurError(f"Cannot write {path} ({error.strerror or error}); name another file.") from None
+
+
+def check_figure(settings: Sequence[Mapping[str, str]], path: Path) -> None:
+    """Refuse, before any run is done, a file or a grid of which there is no picture."""
+    if path.suffix.lower() != ".svg":
+        raise UnspurError(f"The figure is an SVG; name a file that ends in .svg instead of {path}.")
+    _check_grid(settings)
+
+
+def _check_grid(settings: Sequence[Mapping[str, str]]) -> None:
+    require(
+        len(settings[0]) == 1 and all(_is_number(value) for chosen in settings for value in chosen.values()),
+        f"A figure needs a grid over one key whose values are numbers, but this one is over {', '.join(settings[0])}.",
+    )
 
 
 def figure(found: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
@@ -60,10 +73,7 @@ def figure(found: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
     Points that are not usable (a seed diverged or lost 25 points) are left out, as in the paper, and named.
     """
     settings = [point["settings"] for point in found["points"]]
-    require(
-        len(settings[0]) == 1 and all(_is_number(value) for value in settings[0].values()),
-        f"A figure needs a grid over one key whose values are numbers, but this one is over {', '.join(settings[0])}.",
-    )
+    _check_grid(settings)
     (key,) = settings[0]
     usable = [point for point in found["points"] if point["usable"]]
     require(bool(usable), "There is nothing to draw: every point of the grid diverged, failed or lost 25 points.")

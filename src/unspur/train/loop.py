@@ -89,6 +89,15 @@ def train(
         state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epoch": done, "finished": finished}
         session.save(stage, state)
     model.eval()
+    if not _answers(model, split, session):  # the last step's weights have had no loss that could tell
+        batches = epoch_batches(len(split), recipe.batch_size, torch.Generator(), session.fabric.world_size)
+        raise Diverged(stage, done * len(batches))
+
+
+def _answers(model: nn.Module, split: Split, session: Session) -> bool:
+    """Whether the logits of some samples are finite."""
+    _, logits = next(outputs(model, split.subset(torch.arange(min(len(split), 100))), session.device))
+    return bool(torch.isfinite(logits).all())
 
 
 class _Stage(NamedTuple):

@@ -23,9 +23,13 @@ class Dynamics:
         self._train = train
         self._split: Split | None = None
         self._conflicting: Tensor | None = None
+        self._at: tuple[str, int] | None = None
         self._clear()
 
     def see(self, moment: Moment) -> None:
+        if (moment.stage, moment.epoch) != self._at:  # an epoch that diverged has left its figures behind
+            self._at = (moment.stage, moment.epoch)
+            self._clear()
         if moment.split is not self._split:
             self._split, self._conflicting = moment.split, self._conflicts(moment.split)
         self._model = moment.model

@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError, require
-from unspur.train.loop import measure, train
+from unspur.train.loop import Loss, measure, train
+from unspur.train.losses import cross_entropy
 from unspur.train.recipe import Constant, Optimiser
 from unspur.train.seeds import stream
 from unspur.train.session import Session
+
+LOST = 0.25  # of the training accuracy below the best at which a rate is no longer usable (large-LR 4.2)
 
 
 class Trial(NamedTuple):
@@ -41,7 +44,7 @@ class Probe:
     samples: int = 2000  # training samples that it is judged on
     factor: float = 2.0  # from one rate to the next
     tries: int = 16  # rates upwards, and if none of them learns anything as many downwards
-    lost: float = 0.25  # accuracy below the best at which a rate no longer counts as converging
+    lost: float = LOST  # accuracy below the best at which a rate no longer counts as converging
 
     def __post_init__(self) -> None:
         require(self.steps >= 1, f"probe.steps must be at least 1 but got {self.steps}.")
@@ -56,11 +59,20 @@ class Probe:
         >>> Probe().usable([Trial(0.1, 0.9, 0.3, True), Trial(0.2, 0.7, 1.0, True), Trial(0.4, None, None, False)])
         [0.1, 0.2]
         """
-        best = max((t.accuracy for t in trials if t.accuracy is not None and t.learned), default=None)
-        kept = [t.lr for t in trials if best is not None and t.accuracy is not None and t.accuracy >= best - self.lost]
-        return sorted(kept)
+        learned = [(t.lr, t.accuracy) for t in trials if t.accuracy is not None and t.learned]
+        best = max((accuracy for _, accuracy in learned), default=0.0)
+        return sorted(lr for lr, accuracy in learned if accuracy >= best - self.lost)
 
-    def run(self, model: nn.Module, split: Split, recipe: Optimiser, *, seed: int, session: Session) -> list[Trial]:
+    def run(
+        self,
+        model: nn.Module,
+        split: Split,
+        recipe: Optimiser,
+        *,
+        seed: int,
+        session: Session,
+        loss: Loss = cross_entropy,
+    ) -> list[Trial]:
         """Every rate that was tried, in that order; ``model`` is left as it was.
 
         Rates rise from ``recipe.lr`` until one diverges or loses too much. Where nothing was learned by then, they
@@ -69,7 +81,7 @@ class Probe:
         state = session.load("probe") or {"trials": []}
         trials = [Trial(*values) for values in state["trials"]]
         for rate in self._rates(recipe.lr, trials):
-            trials.append(self._try(model, split, replace(recipe, lr=rate), seed, session, len(trials)))
+            trials.append(self._try(model, split, replace(recipe, lr=rate), seed, session, loss, len(trials)))
             session.save("probe", {"trials": [list(trial) for trial in trials]})
         return trials
 
@@ -91,15 +103,21 @@ class Probe:
 
     def _over(self, trials: Sequence[Trial]) -> bool:
         """Whether the last of rising rates no longer converges."""
-        *earlier, last = trials
-        if last.accuracy is None:
-            return True
-        return any(t.learned and t.accuracy is not None and last.accuracy < t.accuracy - self.lost for t in earlier)
+        last = trials[-1]
+        return last.accuracy is None or (any(t.learned for t in trials) and last.lr not in self.usable(trials))
+
+    def judge(self, model: nn.Module, split: Split, lr: float, *, seed: int, session: Session) -> Trial:
+        """How well ``model``, trained at ``lr``, fits some samples, by its cross-entropy whatever it minimised."""
+        judged = split.subset(_order(split, seed)[: self.samples])
+        accuracy, loss = measure(model, judged, session)
+        if not math.isfinite(loss):
+            return Trial(lr, None, None, False)
+        return Trial(lr, accuracy, loss, _learned(accuracy, loss, judged))
 
     def _try(
-        self, model: nn.Module, split: Split, recipe: Optimiser, seed: int, session: Session, number: int
+        self, model: nn.Module, split: Split, recipe: Optimiser, seed: int, session: Session, loss: Loss, number: int
     ) -> Trial:
-        wanted, order = self.steps * recipe.batch_size, torch.randperm(len(split), generator=stream(seed, "probe"))
+        wanted = self.steps * recipe.batch_size
         short = replace(
             recipe,
             epochs=math.ceil(wanted / len(split)) if wanted > len(split) else 1,
@@ -109,23 +127,26 @@ class Probe:
         )
         most = 2 * self.tries
         quiet = Session(session.fabric, progress=lambda _, done: session.progress("probe", (number + done) / most))
-        trained = copy.deepcopy(model)
+        trained, some = copy.deepcopy(model), split.subset(_order(split, seed)[:wanted])
         try:
-            train(trained, split.subset(order[:wanted]), short, stage="probe", seed=seed, session=quiet)
+            train(trained, some, short, stage="probe", seed=seed, session=quiet, loss=loss)
         except Diverged:
             return Trial(recipe.lr, None, None, False)
-        judged = split.subset(order[: self.samples])
-        accuracy, loss = measure(trained, judged, quiet)
-        if not math.isfinite(loss):
-            return Trial(recipe.lr, None, None, False)
-        return Trial(recipe.lr, accuracy, loss, _learned(accuracy, loss, judged))
+        return self.judge(trained, split, recipe.lr, seed=seed, session=quiet)
 
 
 def highest_rate(
-    model: nn.Module, split: Split, recipe: Optimiser, probe: Probe, *, seed: int, session: Session
+    model: nn.Module,
+    split: Split,
+    recipe: Optimiser,
+    probe: Probe,
+    *,
+    seed: int,
+    session: Session,
+    loss: Loss = cross_entropy,
 ) -> tuple[list[float], list[Trial]]:
     """The rates that converge, the highest first, and all trials; for any method that trains with a recipe."""
-    trials = probe.run(model, split, recipe, seed=seed, session=session)
+    trials = probe.run(model, split, recipe, seed=seed, session=session, loss=loss)
     rates = probe.usable(trials)[::-1]
     if not rates:
         tried = sorted(trial.lr for trial in trials)
@@ -134,6 +155,10 @@ def highest_rate(
             "with another lr, or allow more probe.steps."
         )
     return rates, trials
+
+
+def _order(split: Split, seed: int) -> Tensor:
+    return torch.randperm(len(split), generator=stream(seed, "probe"))
 
 
 def _learned(accuracy: float, loss: float, judged: Split) -> bool:

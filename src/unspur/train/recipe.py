@@ -15,6 +15,14 @@ from torch import nn
 from unspur.errors import UnspurError, require
 
 
+def _require_factor(gamma: float) -> None:
+    require(math.isfinite(gamma) and gamma > 0, f"schedule.gamma must be a positive number but got {gamma}.")
+
+
+def _require_momentum(momentum: float) -> None:
+    require(0 <= momentum < 1, f"momentum must be at least 0 and below 1 but got {momentum}.")
+
+
 @dataclass(frozen=True)
 class Constant:
     """The same rate throughout."""
@@ -35,6 +43,7 @@ class StepDecay:
 
     def __post_init__(self) -> None:
         require(self.every >= 1, f"schedule.every must be at least 1 epoch but got {self.every}.")
+        _require_factor(self.gamma)
 
     def factor(self, epoch: float, epochs: int, step: int) -> float:
         return float(self.gamma ** (int(epoch) // self.every))
@@ -47,6 +56,10 @@ class MultiStep:
     name: ClassVar[str] = "multistep"
     at: tuple[int, ...] = (50,)  # epochs at which the rate drops
     gamma: float = 0.1  # what the rate is multiplied with at a drop
+
+    def __post_init__(self) -> None:
+        require(all(drop >= 0 for drop in self.at), f"schedule.at must have epochs from 0 but got {list(self.at)}.")
+        _require_factor(self.gamma)
 
     def factor(self, epoch: float, epochs: int, step: int) -> float:
         return float(self.gamma ** sum(epoch >= drop for drop in self.at))
@@ -62,6 +75,7 @@ class Drop:
 
     def __post_init__(self) -> None:
         require(self.after >= 0, f"schedule.after must be at least 0 steps but got {self.after}.")
+        _require_factor(self.gamma)
 
     def factor(self, epoch: float, epochs: int, step: int) -> float:
         return 1.0 if step < self.after else self.gamma
@@ -125,6 +139,9 @@ class Recipe(ABC):
         require(self.asam >= 0, f"asam must be at least 0 but got {self.asam}.")
         accuracy = self.until_accuracy
         require(accuracy is None or 0 < accuracy <= 1, f"until_accuracy must lie in (0, 1] but got {accuracy}.")
+        require(
+            self.until_loss is None or self.until_loss > 0, f"until_loss must be above 0 but got {self.until_loss}."
+        )
 
     def rate(self, epoch: float, step: int) -> float:
         """The learning rate ``epoch`` epochs (a fraction counts) and ``step`` steps into the training."""
@@ -165,6 +182,10 @@ class SGD(Recipe):
 
     name: ClassVar[str] = "sgd"
     momentum: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_momentum(self.momentum)
 
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.SGD(parameters, lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
@@ -214,6 +235,10 @@ class Kron(Recipe):
     name: ClassVar[str] = "kron"
     lr: float = 1e-3
     momentum: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_momentum(self.momentum)
 
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         try:
