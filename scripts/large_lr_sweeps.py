@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from unspur.files import write_json, write_text
+from unspur.metrics.correlation import rank_correlation
 from unspur.papers.large_lr import ARCHS, COLUMNS, DATA, EPOCHS, MODELS, TABLE_1, parse, rates, settings
 from unspur.papers.reproduce import parse_seeds
 from unspur.report.sweeps import write_figure
@@ -30,6 +31,10 @@ OUT = Path("results/large-lr")
 SCORES = ("unbiased accuracy", *COLUMNS)
 PRUNED = "pruned accuracy"  # the mean over kappa itself, not over the accuracy of the whole network
 ALSO = (PRUNED, "max loss ratio", "core attribution", "attribution entropy", "training accuracy", "epochs")
+PAIRS = (
+    ("Figure 12", "unbiased accuracy", "max loss ratio"),
+    ("Figure 26", "core attribution", "CSI"),
+)
 NATURAL = "cifar10-cnn"  # Figure 10: no shortcut is planted, and no value is published
 NATURAL_RATES = (0.001, 0.2)  # of MNIST-CIFAR with the same network
 
@@ -78,7 +83,7 @@ def page() -> str:
     for file in files:
         found = json.loads(file.read_text(encoding="utf-8"))
         parts += [f"## {file.stem}\n", f"`{found['command']}` at {found['commit']}; seeds {_listed(found['seeds'])}.\n"]
-        parts += [*table(file.stem, found), "", f"![{file.stem}]({file.stem}.svg)\n"]
+        parts += [*table(file.stem, found), "", *pairs(found), f"![{file.stem}]({file.stem}.svg)\n"]
     return "\n".join(parts)
 
 
@@ -99,6 +104,16 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
     for ranges in (ranges for known_name, (_, _, ranges) in published().items() if name.startswith(known_name)):
         cells = [f"{ranges[s][0]:g} to {ranges[s][1]:g}" if s in ranges else "" for s in known]
         yield f"| published, {ranges['rate'][0]:g} to {ranges['rate'][1]:g} | {' | '.join(cells)} |"
+
+
+def pairs(found: Mapping[str, Any]) -> Iterator[str]:
+    """Rank correlations over all runs that the paper shows as figures of their own."""
+    scores = [run["scores"] for point in found["points"] for run in point["runs"]]
+    for word, one, other in PAIRS:
+        both = [(each[one], each[other]) for each in scores if one in each and other in each]
+        if len(both) > 2:
+            value = rank_correlation([x for x, _ in both], [y for _, y in both])
+            yield f"{word}: rank correlation of {one} with {other} {_signed(value)} over {len(both)} runs.\n"
 
 
 def with_pruned_accuracy(point: Mapping[str, Any]) -> dict[str, Any]:
