@@ -48,6 +48,13 @@ def test_the_high_rate_with_l2_is_the_highest_of_its_data_set():
     assert cell.over[0].config(0).method.erm.lr == 0.001
 
 
+def test_the_narrow_network_takes_the_highest_rate_at_which_it_converges():
+    cells = BY_NAME["table2-colored_mnist"].cells
+    high = next(c for c in cells if c.row == "Colored MNIST, High LR + L2 Reg.").over[0].config(0).method.erm
+    tried = next(c for c in cells if c.row == "Colored MNIST, Learning Rate").over
+    assert high.lr == 0.1439 in [setup.config(0).method.erm.lr for setup in tried]
+
+
 def test_the_narrow_network_goes_through_its_own_rates():
     cells = BY_NAME["table2-colored_mnist"].cells
     tried = next(c for c in cells if c.row == "Colored MNIST, Learning Rate").over

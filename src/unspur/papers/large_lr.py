@@ -171,12 +171,18 @@ def rates_of(model: str) -> dict[str, tuple[float, float]]:
     return {data: ranges[0] for data, what, ranges in parse(text) if what == row}
 
 
+# The highest of Table 1's rates at which the CNN with a quarter of its channels converges, where that is not the highest
+# of all (results/large-lr).
+CONVERGES = {"Colored MNIST": 0.1439}
+
+
 def table_2(model: str, more: tuple[str, ...], epochs: int, wanted: tuple[str, ...] = tuple(DATA)) -> list[Cell]:
     """Table 2's cells for some data sets, with a model and its settings."""
     found, arch, spans = [], ARCHS[model], rates_of(model)
     for data, what, (span, accuracy, prunable, csi) in parse(TABLE_2):
         if data in wanted:
             low, high = spans[data]
+            high = CONVERGES.get(data, high) if model == "CNN" else high
             size = ("data.size=32",) if model == "CNN" and data in DIGITS else ()
             own = (
                 *BASE,
@@ -208,7 +214,7 @@ DIFFERS_2 = (
 )
 NARROW = (
     "A CNN with a quarter of its channels in the place of ResNet-18, over its own rates in Table 1, and at most 20 "
-    f"epochs. {DIFFERS_2}"
+    f"epochs. {DIFFERS_2} On Colored MNIST that is 0.1439, since 0.35 diverges."
 )
 QUICK = ("erm.epochs=1",)
 MODELS = {
