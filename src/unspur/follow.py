@@ -66,5 +66,5 @@ class Together:
         for observer in self._observers:
             observer.see(moment)
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> dict[str, Any]:
         return {name: value for observer in self._observers for name, value in observer.figures().items()}

@@ -89,3 +89,25 @@ def test_ticks_enclose_their_range_and_are_few(low, high):
     assert 2 <= len(values) <= 7
     steps = {round((b - a) / (values[1] - values[0]), 6) for a, b in pairwise(values)}
     assert steps == {1}
+
+
+def test_what_is_noted_at_every_step_is_drawn_over_steps():
+    epochs = [
+        {"stage": "erm", "epoch": 1, "loss": 1.0, "loss_ratios": [0.1, 0.2, None]},
+        {"stage": "erm", "epoch": 2, "loss": 0.5, "loss_ratios": [0.4, 0.8, 0.6]},
+    ]
+    (stage,) = stage_charts(epochs)
+    chart = stage.charts[-1]
+    assert (chart.along, len(chart.points)) == ("step", 5)
+    assert chart.summary == "loss of conflicting samples, share: 0.1 after step 1, 0.6 after step 6"
+
+
+def test_many_steps_are_drawn_as_means_of_parts():
+    (stage,) = stage_charts([{"stage": "erm", "epoch": 1, "loss_ratios": [0.0, 1.0] * 500}])
+    (chart,) = stage.charts
+    assert len(chart.points) == 200 and {point.title.split()[-1] for point in chart.points} == {"0.4", "0.6"}
+
+
+def test_steps_without_any_value_are_not_drawn():
+    (stage,) = stage_charts([{"stage": "erm", "epoch": 1, "loss": 1.0, "loss_ratios": [None, None]}])
+    assert [chart.title for chart in stage.charts] == ["loss"]

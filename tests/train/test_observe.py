@@ -43,6 +43,14 @@ def test_an_epochs_line_has_the_losses_by_alignment_and_their_ratio():
     assert first["logit_norm"] == pytest.approx(2**0.5, rel=1e-5)
 
 
+def test_the_ratio_of_every_step_is_noted_and_its_largest():
+    session = Session(observer=Dynamics(split()))
+    train(model(), split(), SGD(lr=0.1, epochs=2, batch_size=2, momentum=0.0), stage="erm", seed=0, session=session)
+    for line in session.history["erm"]:
+        assert len(line["loss_ratios"]) == 3
+        assert max(line["loss_ratios"]) == pytest.approx(line["loss_ratio"], abs=1e-4)
+
+
 def test_each_epoch_has_its_own_figures():
     first, second = fit(model(), split(), Dynamics(split()))
     assert second["conflicting_loss"] < first["conflicting_loss"]

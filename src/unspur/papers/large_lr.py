@@ -171,8 +171,8 @@ def rates_of(model: str) -> dict[str, tuple[float, float]]:
     return {data: ranges[0] for data, what, ranges in parse(text) if what == row}
 
 
-# The highest of Table 1's rates at which the CNN with a quarter of its channels converges, where that is not the highest
-# of all (results/large-lr).
+# The highest of Table 1's rates at which the CNN with a quarter of its channels converges, where the highest of all
+# diverges (results/large-lr).
 CONVERGES = {"Colored MNIST": 0.1439}
 
 

@@ -15,6 +15,8 @@ NAMES = {
     "val_mined_accuracy": "validation accuracy, mined",
     "val_other_accuracy": "validation accuracy, others",
 }
+STEPS, STEPPED = "loss_ratios", "loss of conflicting samples, share"  # the only quantity noted at every step
+PARTS = 200  # of a curve over steps, each drawn as the mean of its steps
 COUNTED = ("epoch", "step")  # what a horizontal axis may count: the first that a stage's lines have
 
 
@@ -84,7 +86,24 @@ def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
         values = [(float(line.get(along, number)), line.get(key)) for number, line in enumerate(lines, 1)]
         if points := [(x, float(y)) for x, y in values if isinstance(y, int | float) and math.isfinite(y)]:
             charts.append(_chart(key, points, along))
+    if noted := [value for line in lines for value in line.get(STEPS) or ()]:
+        charts += [_chart(STEPPED, points, "step")] if (points := _parts(noted)) else []
     return tuple(charts)
+
+
+def _parts(noted: Sequence[float | None]) -> list[tuple[float, float]]:
+    """A quantity of every step as at most 200 points: the last step of each part, and the mean over the part.
+
+    >>> _parts([0.5, None, 1.0])
+    [(1.0, 0.5), (3.0, 1.0)]
+    """
+    length = math.ceil(len(noted) / PARTS)
+    points = []
+    for begin in range(0, len(noted), length):
+        known = [value for value in noted[begin : begin + length] if value is not None]
+        if known:
+            points.append((float(min(begin + length, len(noted))), sum(known) / len(known)))
+    return points
 
 
 def share_chart(title: str, points: Sequence[tuple[float, float]], along: str = "share") -> Chart:

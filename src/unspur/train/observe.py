@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -14,9 +16,10 @@ class Dynamics:
     """Follows losses by alignment, their ratio, and norms; the training does not depend on it.
 
     It reads the attributes of the split that is trained on; without any, only norms are followed. Figures of an epoch:
-    ``loss_ratio`` (the largest share of a batch's loss that its conflicting samples had), ``aligned_loss`` and
-    ``conflicting_loss`` (means over the epoch's samples), ``logit_norm`` (mean), ``parameter_norm`` (at the end). On
-    several devices they are those of the first one's part of each batch.
+    ``loss_ratios`` (the share of a batch's loss that its conflicting samples had, step by step; null without loss),
+    ``loss_ratio`` (the largest of them), ``aligned_loss`` and ``conflicting_loss`` (means over the epoch's samples),
+    ``logit_norm`` (mean), ``parameter_norm`` (at the end). On several devices they are those of the first one's part of
+    each batch.
     """
 
     def __init__(self, train: Split) -> None:
@@ -42,11 +45,12 @@ class Dynamics:
             self._losses += torch.zeros(2, dtype=torch.float64).index_add_(0, kind, losses.double())
             self._counts += torch.bincount(kind, minlength=2)
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> dict[str, Any]:
         if not self._logit_norms:
             return {}
         found = {
             "loss_ratio": max_loss_ratio(self._ratios),
+            "loss_ratios": [None if ratio is None else round(ratio, 4) for ratio in self._ratios] or None,
             **dict(zip(("aligned_loss", "conflicting_loss"), self._means(), strict=True)),
             "logit_norm": sum(self._logit_norms) / len(self._logit_norms),
             "parameter_norm": parameter_norm(self._model),

@@ -28,7 +28,7 @@ class Observer(Protocol):
     def see(self, moment: Any) -> None:
         """Look at one step (a ``loop.Moment``)."""
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> dict[str, Any]:
         """What was seen since the last time, for the epoch's line of metrics.jsonl."""
 
 
