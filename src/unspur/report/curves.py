@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 FIRST = ("loss", "accuracy", "lr", "kept", "val_accuracy", "val_mined_accuracy", "val_other_accuracy")  # then the rest
 NAMES = {
     "lr": "learning rate",
+    "loss_ratio": "loss of conflicting samples, largest share",
     "kept": "share of weights kept",
     "val_accuracy": "validation accuracy",
     "val_mined_accuracy": "validation accuracy, mined",
     "val_other_accuracy": "validation accuracy, others",
 }
 STEPS, STEPPED = "loss_ratios", "loss of conflicting samples, share"  # the only quantity noted at every step
-PARTS = 200  # of a curve over steps, each drawn as the mean of its steps
+PARTS = 100  # of a curve over steps, each drawn as the mean of its steps
 COUNTED = ("epoch", "step")  # what a horizontal axis may count: the first that a stage's lines have
 
 
@@ -92,7 +93,7 @@ def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
 
 
 def _parts(noted: Sequence[float | None]) -> list[tuple[float, float]]:
-    """A quantity of every step as at most 200 points: the last step of each part, and the mean over the part.
+    """A quantity of every step as at most 100 points: the last step of each part, and the mean over the part.
 
     >>> _parts([0.5, None, 1.0])
     [(1.0, 0.5), (3.0, 1.0)]
