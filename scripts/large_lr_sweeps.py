@@ -80,11 +80,37 @@ def page() -> str:
         "correlations are over all runs, and *published* is the range of Table 1 of arXiv:2507.17748. Prunability is",
         f"accuracy after pruning over accuracy before, averaged over kappa; *{PRUNED}* is the former alone.\n",
     ]
-    for file in files:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        parts += [f"## {file.stem}\n", f"`{found['command']}` at {found['commit']}; seeds {_listed(found['seeds'])}.\n"]
-        parts += [*table(file.stem, found), "", *pairs(found), f"![{file.stem}]({file.stem}.svg)\n"]
+    sweeps = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
+    parts += [*overview(sweeps), ""]
+    for stem, found in sweeps.items():
+        parts += [f"## {stem}\n", f"`{found['command']}` at {found['commit']}; seeds {_listed(found['seeds'])}.\n"]
+        parts += [*table(stem, found), "", *pairs(found), f"![{stem}]({stem}.svg)\n"]
     return "\n".join(parts)
+
+
+def overview(sweeps: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """All sweeps beside Table 1: the lowest and highest mean of each score over usable rates."""
+    yield "Lowest and highest mean over usable rates (none whose training diverged with any seed or lost 25 points of"
+    yield "accuracy), in brackets as published, then the rank correlation with the rate.\n"
+    yield f"| sweep, rates, seeds | {' | '.join(SCORES)} |"
+    yield f"| --- |{' --- |' * len(SCORES)}"
+    for stem, found in sweeps.items():
+        usable = [point for point in found["points"] if point["usable"]]
+        span = [usable[number]["settings"]["erm.lr"] for number in (0, -1)]
+        head = f"{stem}, {span[0]} to {span[1]}, {len(found['seeds'])}"
+        yield f"| {head} | {' | '.join(_range(stem, score, usable, found) for score in SCORES)} |"
+
+
+def _range(stem: str, score: str, usable: list[Any], found: Mapping[str, Any]) -> str:
+    own = "test accuracy" if score == "unbiased accuracy" and score not in usable[0]["scores"] else score
+    means = sorted((point["scores"][own] for point in usable), key=lambda value: value["mean"])
+    cells = [f"{_cell(own, means[0])} to {_cell(own, means[-1])}"]
+    cells += [f"({low:g} to {high:g})" for low, high in (ranges[score] for ranges in _published(stem))]
+    return " ".join([*cells, _signed(found["correlations"]["erm.lr"].get(own))])
+
+
+def _published(stem: str) -> list[dict[str, tuple[float, float]]]:
+    return [ranges for name, (_, _, ranges) in published().items() if stem.startswith(name)]
 
 
 def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
@@ -101,7 +127,7 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {rate} | {' | '.join(_cell(score, point['scores'].get(score)) for score in known)} |"
     for word, of in (("rate", found["correlations"]["erm.lr"]), ("accuracy", found["with_accuracy"])):
         yield f"| correlation with the {word} | {' | '.join(_signed(of.get(score)) for score in known)} |"
-    for ranges in (ranges for known_name, (_, _, ranges) in published().items() if name.startswith(known_name)):
+    for ranges in _published(name):
         cells = [f"{ranges[s][0]:g} to {ranges[s][1]:g}" if s in ranges else "" for s in known]
         yield f"| published, {ranges['rate'][0]:g} to {ranges['rate'][1]:g} | {' | '.join(cells)} |"
 
