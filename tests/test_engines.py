@@ -126,20 +126,22 @@ def ray_environment(**more):
     return {name: value for name, value in environment().items() if name != "RAY_ADDRESS"} | own | more
 
 
-def sweep_on_ray(out, env, *grid):
-    """The summary that `unspur sweep --engine ray` prints."""
+def sweep_on_ray(out, env, *grid, code=0):
+    """The summary that `unspur sweep --engine ray` prints before it ends with ``code``."""
     arguments = [part for setting in TINY for part in ("--set", setting)]
     arguments += [part for axis in grid for part in ("--grid", axis)]
     more = ["--seeds", "0", "--jobs", "1", "--engine", "ray", "--out", str(out), "--json"]
     command = [sys.executable, "-m", "unspur", "sweep", "erm", "parity", "--arch", "fcn", *arguments, *more]
-    return json.loads(subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True)
+    assert ended.returncode == code
+    return json.loads(ended.stdout)
 
 
 def test_ray_writes_the_same_folders_and_survives_a_death(tmp_path):
     pytest.importorskip("ray")
     endless = Run.create(tmp_path / "ray", config([*TINY, "erm.lr=0.1", "erm.epochs=100000"])).folder
     watch = kill_when((endless / "metrics.jsonl").exists, lambda: holders(endless / ".lock"))
-    found = sweep_on_ray(tmp_path / "ray", ray_environment(), "erm.lr=0.1,1e30", "erm.epochs=2,100000")
+    found = sweep_on_ray(tmp_path / "ray", ray_environment(), "erm.lr=0.1,1e30", "erm.epochs=2,100000", code=1)
     watch.join()
     rows = [point["runs"][0] for point in found["points"]]
     assert [row["status"] for row in rows] == ["done", "failed", "diverged", "diverged"]
