@@ -48,11 +48,14 @@ def test_the_high_rate_with_l2_is_the_highest_of_its_data_set():
     assert cell.over[0].config(0).method.erm.lr == 0.001
 
 
-def test_the_narrow_network_takes_the_highest_rate_at_which_it_converges():
-    cells = BY_NAME["table2-colored_mnist"].cells
-    high = next(c for c in cells if c.row == "Colored MNIST, High LR + L2 Reg.").over[0].config(0).method.erm
-    tried = next(c for c in cells if c.row == "Colored MNIST, Learning Rate").over
-    assert high.lr == 0.1439 in [setup.config(0).method.erm.lr for setup in tried]
+@pytest.mark.parametrize(
+    ("table", "row", "lr"), [("colored_mnist", "Colored MNIST", 0.1439), ("double_mnist", "Double MNIST", 0.1337)]
+)
+def test_the_narrow_network_takes_the_highest_rate_at_which_it_converges(table, row, lr):
+    cells = BY_NAME[f"table2-{table}"].cells
+    high = next(c for c in cells if c.row == f"{row}, High LR + L2 Reg.").over[0].config(0).method.erm
+    tried = next(c for c in cells if c.row == f"{row}, Learning Rate").over
+    assert high.lr == lr in [setup.config(0).method.erm.lr for setup in tried]
 
 
 def test_the_narrow_network_goes_through_its_own_rates():
