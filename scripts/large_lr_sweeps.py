@@ -55,7 +55,8 @@ def do(name: str, arguments: argparse.Namespace) -> None:
     else:
         title, model, ranges = published()[name]
         data, arch, own, span = DATA[title], ARCHS[model], settings(title, model, EPOCHS.get(model, 50)), ranges["rate"]
-    tried, once = (arguments.rates or ",".join(rates(*span))).split(","), (arguments.once or "").split(",")
+    tried = sorted(arguments.rates.split(",") if arguments.rates else rates(*span), key=float)
+    once = (arguments.once or "").split(",")
     seeds, points = parse_seeds(arguments.seeds), []
     for rate in tried:
         chosen = seeds[:1] if rate in once else seeds
@@ -102,7 +103,7 @@ def overview(sweeps: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _range(stem: str, score: str, usable: list[Any], found: Mapping[str, Any]) -> str:
-    own = "test accuracy" if score == "unbiased accuracy" and score not in usable[0]["scores"] else score
+    own = _accuracy(usable[0]["scores"]) if score == "unbiased accuracy" else score
     means = sorted((point["scores"][own] for point in usable), key=lambda value: value["mean"])
     cells = [f"{_cell(own, means[0])} to {_cell(own, means[-1])}"]
     cells += [f"({low:g} to {high:g})" for low, high in (ranges[score] for ranges in _published(stem))]
@@ -150,7 +151,7 @@ def with_pruned_accuracy(point: Mapping[str, Any]) -> dict[str, Any]:
     return {**point, "scores": {**point["scores"], **more}}
 
 
-def _accuracy(scores: Mapping[str, float]) -> str:
+def _accuracy(scores: Mapping[str, Any]) -> str:
     return "unbiased accuracy" if "unbiased accuracy" in scores else "test accuracy"
 
 

@@ -67,7 +67,8 @@ def main() -> None:
         if arguments.only in label:
             run(config, arguments.runs, resume=True, progress=True)
     finished = [(label, Run.create(arguments.runs, config)) for label, config in configs]
-    write_json(FILE, [row(label, stored, result) for label, stored in finished if (result := stored.result())])
+    results = [(label, stored, stored.result()) for label, stored in finished]
+    write_json(FILE, [row(*each) for each in results if each[2] and each[2]["status"] == "done"])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from unspur.analysis import FIGURES, FILE, _finite, _Look, _ratios, analyze, figures
+from unspur.analysis import FIGURES, FILE, _finite, _Look, analyze, figures
 from unspur.config import configure
 from unspur.data.base import Dataset, Split
 from unspur.data.fetch import DataFiles
@@ -164,7 +164,10 @@ def test_a_run_that_diverged_has_no_model_to_analyse(tmp_path):
         analyze(Run.create(tmp_path, config).folder)
 
 
-def test_trainings_that_were_given_up_do_not_count_in_the_largest_loss_ratio():
+def test_trainings_that_were_given_up_do_not_count(tmp_path):
+    stored = Run(tmp_path, configure("large_lr", "parity", "fcn", 0, []))
     lines = [{"stage": "erm", "loss_ratio": 0.9}, {"stage": "erm-2", "loss_ratio": 0.4}]
-    assert _ratios(lines, {"facts": {"stage": "erm-2"}}) == [0.4]
-    assert _ratios(lines, {"facts": {}}) == [0.9, 0.4]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for facts, counted in (({"stage": "erm-2"}, lines[1:]), ({}, lines)):
+        (tmp_path / "result.json").write_text(json.dumps({"key": stored.config.key, "facts": facts}))
+        assert stored.kept_log() == counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,7 +83,7 @@ def analyze(
     """
     began = time.monotonic()
     stored = Run.open(folder)
-    result = stored.finished()
+    stored.finished()  # or it is an error
     require(samples >= 1, f"--samples must be at least 1 but got {samples}.")
     data = stored.config.data.load(DataFiles(data_dir))
     name = test or ("unbiased" if "unbiased" in data.tests else next(iter(data.tests)))
@@ -91,6 +91,7 @@ def analyze(
         raise unknown("test set", name, data.tests)
     model, masks = stored.load_model(data), regions(stored.config.data, data.sample_shape)
     look = _Look(model, data, data.tests[name], samples, stored.config.seed)
+    ratios = [line["loss_ratio"] for line in stored.kept_log() if "loss_ratio" in line]  # the largest of each epoch
     objects = foreground_of(foreground, data.tests[name], look.index[:ATTRIBUTED]) if foreground else None
     found = {
         "key": stored.config.key,
@@ -100,7 +101,7 @@ def analyze(
         **look.representation(),
         "attribution": look.attribution(masks, objects),
         "norms": {"parameters": parameter_norm(model), "logits": logit_norm(look.logits)},
-        "training": {"max_loss_ratio": max_loss_ratio(_ratios(stored.log(), result)), **look.losses()},
+        "training": {"max_loss_ratio": max_loss_ratio(ratios), **look.losses()},
         "surroundings": surroundings(model, data, name, masks, seed=stored.config.seed) if around else None,
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -248,9 +249,3 @@ def _background(maps: Tensor, objects: Tensor) -> float | None:
     """The mean share of attribution on the background, over the images in which there is any object."""
     shown = objects.flatten(1).any(1)
     return _known_mean(background_share(maps[shown], objects[shown]))
-
-
-def _ratios(lines: Sequence[Mapping[str, Any]], result: Mapping[str, Any]) -> list[float]:
-    """The largest loss ratio of each epoch, as the training noted them; not of trainings that were given up."""
-    kept = result.get("facts", {}).get("stage")
-    return [line["loss_ratio"] for line in lines if "loss_ratio" in line and kept in (None, line["stage"])]

@@ -104,8 +104,22 @@ class Run:
 
     def log(self) -> list[dict[str, Any]]:
         """The lines that the training has noted, an epoch or a number of steps each."""
-        path = self.folder / "metrics.jsonl"
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        path, lines = self.folder / "metrics.jsonl", []
+        if not path.exists():
+            return []
+        for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            try:
+                lines.append(json.loads(text))
+            except ValueError:
+                raise UnspurError(
+                    f"{path} cannot be read: line {number} is not JSON; restore or delete the file."
+                ) from None
+        return lines
+
+    def kept_log(self) -> list[dict[str, Any]]:
+        """The lines of the training that made the model, where others were given up before it; else all."""
+        kept = (self.result() or {}).get("facts", {}).get("stage")
+        return [line for line in self.log() if kept in (None, line["stage"])]
 
     def training_accuracy(self) -> float | None:
         """What the last line noted; None where that is of steps, and any accuracy of an earlier stage."""

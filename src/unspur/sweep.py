@@ -194,10 +194,8 @@ def _scores(stored: Run, result: dict[str, Any]) -> dict[str, float]:
         for field in SCORES
         if block.get(field) is not None
     }
-    kept = result.get("facts", {}).get("stage")  # of several trainings, the one that was not given up
-    epochs = [line for line in stored.log() if "accuracy" in line and kept in (None, line["stage"])]
-    if epochs:
-        found["epochs"] = float(len(epochs))
+    if epochs := sum("accuracy" in line for line in stored.kept_log()):
+        found["epochs"] = float(epochs)
     if (fitted := stored.training_accuracy()) is not None:
         found["training accuracy"] = fitted
     if (stored.folder / ANALYSIS).exists():

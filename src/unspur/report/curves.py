@@ -87,8 +87,8 @@ def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
         values = [(float(line.get(along, number)), line.get(key)) for number, line in enumerate(lines, 1)]
         if points := [(x, float(y)) for x, y in values if isinstance(y, int | float) and math.isfinite(y)]:
             charts.append(_chart(key, points, along))
-    if noted := [value for line in lines for value in line.get(STEPS) or ()]:
-        charts += [_chart(STEPPED, points, "step")] if (points := _parts(noted)) else []
+    if points := _parts([value for line in lines for value in line.get(STEPS) or ()]):
+        charts.append(_chart(STEPPED, points, "step"))
     return tuple(charts)
 
 
@@ -98,7 +98,7 @@ def _parts(noted: Sequence[float | None]) -> list[tuple[float, float]]:
     >>> _parts([0.5, None, 1.0])
     [(1.0, 0.5), (3.0, 1.0)]
     """
-    length = math.ceil(len(noted) / PARTS)
+    length = max(1, math.ceil(len(noted) / PARTS))
     points = []
     for begin in range(0, len(noted), length):
         known = [value for value in noted[begin : begin + length] if value is not None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -190,7 +189,7 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         "status": "unfinished",
         "reason": "This run has not ended; go on with `unspur train` and --resume.",
     }
-    lines = _metrics(run.folder / "metrics.jsonl")
+    lines = run.log()
     with _shaped(run.folder / "metrics.jsonl"):
         charts = stage_charts(lines)
         trained = next(((line["stage"], line["accuracy"]) for line in reversed(lines) if "accuracy" in line), None)
@@ -249,20 +248,6 @@ def _embedding(run: Run, data: Dataset, stages: Sequence[str]) -> Embedding:
 def _machine(run: Run, result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     names = ("seconds", "machine", "threads", "devices", "version", "commit")
     return ("folder", run.folder.resolve().name), *((name, plain(result[name])) for name in names if name in result)
-
-
-def _metrics(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    lines = []
-    for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        try:
-            lines.append(json.loads(text))
-        except ValueError:
-            raise UnspurError(
-                f"{path} cannot be read: line {number} is not JSON; restore or delete the file."
-            ) from None
-    return lines
 
 
 @contextlib.contextmanager
