@@ -63,6 +63,21 @@ def test_its_figures_are_those_of_the_metrics(stored, found):
     assert sum(shares.values()) == pytest.approx(1)
 
 
+def test_nodes_are_scored_on_the_test_set_and_columns_and_weights_on_the_samples(stored, found):
+    data = stored.config.data.load(DataFiles(None))
+    seen = _Look(stored.load_model(data), data, data.tests["unbiased"], samples=20, seed=0)
+    curves = seen.compression()["prunability"]
+
+    def accuracy(network):
+        return float((network(seen.sample.x).argmax(1) == seen.sample.y).double().mean())
+
+    assert curves["node"]["mean"] == found["prunability"]["node"]["mean"]
+    for unit in ("column", "weight"):
+        left = accuracy(prune(seen.model, 0.5, unit)) / accuracy(seen.model)
+        assert curves[unit]["retained"][5] == pytest.approx(left)
+        assert curves[unit]["mean"] != found["prunability"][unit]["mean"]
+
+
 def test_the_largest_loss_ratio_is_that_of_all_epochs(stored, found):
     lines = [json.loads(line) for line in (stored.folder / "metrics.jsonl").read_text().splitlines()]
     assert found["training"]["max_loss_ratio"] == max(line["loss_ratio"] for line in lines)

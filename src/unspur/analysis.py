@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 FILE = "analysis.json"
 SHOWN_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
-SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C)
+SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C), and to score pruned columns and weights
 ATTRIBUTED = 200  # of these, whose attributions are looked at
 SHOWN = 12  # of these, whose attributions are kept for the report
-SCORED = 10_000  # test inputs on which a pruned network is scored, and training inputs whose losses are compared
+SCORED = 10_000  # test inputs to score pruned nodes, and training inputs whose losses are compared
 UNITS: tuple[Unit, ...] = ("node", "column", "weight")
 KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
 
@@ -78,8 +78,9 @@ def analyze(
 
     ``test`` names the test set; without it the one called unbiased is taken, else the first. ``foreground`` says where
     the objects in its images are (a .npy file of masks, or deeplabv3), for the share of attribution on the background.
-    ``samples`` test inputs give the activations. ``around`` asks for the surroundings of the solution as well, which
-    take longer than all the rest. What cannot be computed for this model or data is None, and ``unknown`` says why.
+    ``samples`` test inputs give the activations, and the accuracy once columns or weights are pruned. ``around`` asks
+    for the surroundings of the solution as well, which take longer than all the rest. What cannot be computed for this
+    model or data is None, and ``unknown`` says why.
     """
     began = time.monotonic()
     stored = Run.open(folder)
@@ -160,15 +161,12 @@ class _Look:
             return None
 
     def compression(self) -> dict[str, Any]:
-        def measured(model: nn.Module) -> float:
-            return float((predict(model, self.test).argmax(1) == self.test.y).double().mean())
-
-        whole = measured(self.model)  # once for all three curves
-
-        def accuracy(model: nn.Module) -> float:
-            return whole if model is self.model else measured(model)
-
         def curve(unit: Unit) -> dict[str, Any]:
+            tested = self.test if unit == "node" else self.sample  # the tables have nodes alone
+
+            def accuracy(model: nn.Module) -> float:
+                return float((predict(model, tested).argmax(1) == tested.y).double().mean())
+
             spare = head_of(self.model) if unit == "node" else None
             return prunability(self.model, accuracy, unit=unit, spare=spare)._asdict()
 
