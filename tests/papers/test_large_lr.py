@@ -62,7 +62,9 @@ def test_the_narrow_network_goes_through_its_own_rates():
     cells = BY_NAME["table2-colored_mnist"].cells
     tried = next(c for c in cells if c.row == "Colored MNIST, Learning Rate").over
     assert [tried[n].config(0).method.erm.lr for n in (0, -1)] == [0.01, 0.35]
-    assert next(c for c in cells if c.row == "Colored MNIST, Momentum").over[0].config(0).method.erm.lr == 0.01
+    momentum = next(c for c in cells if c.row == "Colored MNIST, Momentum").over
+    assert [setup.config(0).method.erm.momentum for setup in momentum] == [0.1, 0.9, 0.95, 0.99]
+    assert {setup.config(0).method.erm.lr for setup in momentum} == {0.01}
 
 
 SETUPS = tuple(Setup("erm", "parity", "fcn", (), f"erm.lr={lr}") for lr in (0.1, 0.2, 0.4))
