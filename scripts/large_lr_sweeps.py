@@ -78,8 +78,9 @@ def page() -> str:
     parts = [
         "# Sweeps over the learning rate\n",
         "Written by `python scripts/large_lr_sweeps.py` from the files beside it. A cell is the mean over seeds; rank",
-        "correlations are over all runs, and *published* is the range of Table 1 of arXiv:2507.17748. Prunability is",
-        f"accuracy after pruning over accuracy before, averaged over kappa; *{PRUNED}* is the former alone.\n",
+        "correlations are over all runs at usable rates, and *published* is the range of Table 1 of arXiv:2507.17748.",
+        f"Prunability is accuracy after pruning over accuracy before, averaged over kappa; *{PRUNED}* is the former",
+        "alone.\n",
     ]
     sweeps = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
     parts += [*overview(sweeps), ""]
@@ -91,8 +92,8 @@ def page() -> str:
 
 def overview(sweeps: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """All sweeps beside Table 1: the lowest and highest mean of each score over usable rates."""
-    yield "Lowest and highest mean over usable rates (none whose training diverged with any seed or lost 25 points of"
-    yield "accuracy), in brackets as published, then the rank correlation with the rate.\n"
+    yield "Lowest and highest mean over usable rates (none whose training diverged with any seed, lost 25 points of"
+    yield "accuracy or gave one answer for all), in brackets as published, then the rank correlation with the rate.\n"
     yield f"| sweep, rates, seeds | {' | '.join(SCORES)} |"
     yield f"| --- |{' --- |' * len(SCORES)}"
     for stem, found in sweeps.items():
@@ -124,6 +125,7 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
         ends = [run["status"] for run in point["runs"] if run["status"] != "done"]
         notes = [f"{ends.count(end)} {end}" for end in sorted(set(ends))]
         notes += ["1 seed"] if len(point["runs"]) < len(found["seeds"]) else []
+        notes += [] if point["usable"] or ends else ["not usable"]
         rate = ", ".join([point["settings"]["erm.lr"], *notes])
         yield f"| {rate} | {' | '.join(_cell(score, point['scores'].get(score)) for score in known)} |"
     for word, of in (("rate", found["correlations"]["erm.lr"]), ("accuracy", found["with_accuracy"])):
@@ -134,8 +136,8 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def pairs(found: Mapping[str, Any]) -> Iterator[str]:
-    """Rank correlations over all runs that the paper shows as figures of their own."""
-    scores = [run["scores"] for point in found["points"] for run in point["runs"]]
+    """Rank correlations over all runs at usable rates that the paper shows as figures of their own."""
+    scores = [run["scores"] for point in found["points"] if point["usable"] for run in point["runs"]]
     for word, one, other in PAIRS:
         both = [(each[one], each[other]) for each in scores if one in each and other in each]
         if len(both) > 2:

@@ -150,6 +150,32 @@ def test_background_is_what_lies_outside_the_objects_of_images_that_show_any():
     assert found == pytest.approx(float(share.mean()), abs=1e-5)
 
 
+def test_a_network_that_is_dead_is_warned_of_and_what_it_lacks_is_told():
+    model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
+    with torch.no_grad():
+        model[0].weight.zero_()
+        model[0].bias.zero_()
+    seen = look(model)
+    assert "one answer for all inputs" in seen.warnings()[0]
+    assert seen.attribution({})["integrated_gradients"] is None
+    assert "does not depend on it" in seen.unknown["attribution.integrated_gradients"]
+    assert not look(nn.Sequential(nn.Flatten(), nn.Linear(6, 2, bias=False))).warnings()
+
+
+def test_what_needs_attributes_says_so_where_there_are_none():
+    seen = look(nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2)))
+    assert seen.representation()["bsi"] is None and set(seen.training([]).values()) == {None}
+    assert "no attributes" in seen.unknown["bsi"] and "no attributes" in seen.unknown["training"]
+
+
+def test_activations_that_all_point_one_way_separate_nothing():
+    model = nn.Sequential(nn.Linear(6, 1), nn.ReLU(), nn.Linear(1, 2))
+    with torch.no_grad():
+        model[0].bias.fill_(100.0)
+    seen = look(model)
+    assert seen.representation()["class_separation"] is None and "the same way" in seen.unknown["class_separation"]
+
+
 def test_a_linear_model_has_no_activations_but_inputs():
     seen = look(nn.Sequential(nn.Flatten(), nn.Linear(6, 2)))
     assert seen.z is None and "no layer before the one that gives its logits" in seen.unknown["activations"]

@@ -15,7 +15,7 @@ LAYERS = [
     {"data", "metrics"},
     {"models"},
     {"saliency", "train", "select"},
-    {"methods", "evaluation", "theory"},
+    {"methods", "evaluation", "theory", "usable"},
     {"config"},
     {"runs", "abstention", "follow", "surroundings"},
     {"experiment", "analysis"},

@@ -4,9 +4,11 @@ import json
 import sys
 
 import pytest
+from rich.console import Console
 
 import unspur.sweep
 from unspur.cli import main
+from unspur.console import print_sweep
 from unspur.engines import Outcome, work
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
@@ -43,7 +45,7 @@ def test_a_sweep_prints_its_scores_and_draws_them(here, unspur_says, tmp_path):
     )
     assert code == 0 and errors == ""
     assert "erm.lr=0.1" in said and "unbiased accuracy" in said and "class separation" in said and "±" in said
-    assert "Usable erm.lr: from 0.1 to 0.5." in said and "with accuracy" in said
+    assert "Usable erm.lr: from 0.1 to 0.5." in said and "Rank correlation over usable points" in said
     assert "prunability" in (tmp_path / "lr.svg").read_text()
 
 
@@ -60,12 +62,36 @@ def test_a_sweep_in_json_is_one_document(here, unspur_says, tmp_path):
         (["erm.lr=0.1,0.5"], "lr.png", "name a file that ends in .svg"),
         (["erm.lr=0.1", "--grid", "erm.batch_size=10,20"], "lr.svg", "needs a grid over one key"),
         (["erm.schedule=constant,cosine"], "lr.svg", "whose values are numbers"),
+        (["erm.lr=0.1,0.5"], "file/lr.svg", "Cannot write"),
     ],
 )
 def test_a_figure_that_cannot_be_drawn_is_told_before_any_run(here, unspur_says, tmp_path, grid, name, sentence):
+    (tmp_path / "file").write_text("no folder")
     code, said, errors = unspur_says(*sweeping(tmp_path / "runs", *grid, "--figure", tmp_path / name))
     assert code == 2 and sentence in errors and said == ""
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_sweep_of_which_nothing_is_usable_says_so_instead_of_drawing(here, unspur_says, tmp_path):
+    code, said, errors = unspur_says(*sweeping(tmp_path / "runs", "erm.lr=1e30", "--figure", tmp_path / "lr.svg"))
+    assert code == 0 and "2 diverged" in said and "no point of the grid is usable" in errors
+    assert not (tmp_path / "lr.svg").exists()
+
+
+def test_a_wide_sweep_is_printed_in_parts_that_fit_and_nothing_is_cut(unspur_says, monkeypatch, capsys):
+    rates = ["0.0001", "0.0012345", "0.01", "0.12345", "0.5"]
+    score = {"mean": 0.51234, "deviation": 0.12345, "n": 3}
+    rows = [{"status": "done"}] * 2 + [{"status": "diverged"}]
+    points = [
+        {"settings": {"erm.lr": lr}, "usable": False, "runs": rows, "scores": {"unbiased worst group accuracy": score}}
+        for lr in rates
+    ]
+    found = {"method": "erm", "dataset": "parity", "arch": "fcn", "points": points, "usable_range": None}
+    monkeypatch.setattr("unspur.console._console", lambda: Console(width=80))
+    print_sweep(found | {"correlations": {"erm.lr": {}}, "with_accuracy": {}})
+    said = capsys.readouterr().out
+    assert all(f"erm.lr={lr}" in said for lr in rates) and "…" not in said
+    assert said.count("51.23 ± 12.35") == 5 and max(map(len, said.splitlines())) <= 80
 
 
 def test_a_sweep_with_failed_runs_says_so_by_its_exit_code(monkeypatch, unspur_says, tmp_path):
@@ -74,7 +100,8 @@ def test_a_sweep_with_failed_runs_says_so_by_its_exit_code(monkeypatch, unspur_s
         yield from ((number, work(job)) for number, job in enumerate(jobs) if number)
 
     monkeypatch.setitem(unspur.sweep.ENGINES, "local", failing)
-    code, said, errors = unspur_says(*sweeping(tmp_path, "erm.lr=0.1,0.5", "--json"))
+    drawn = tmp_path / "lr.svg"
+    code, said, errors = unspur_says(*sweeping(tmp_path, "erm.lr=0.1", "--json", "--figure", drawn))
     assert code == 1 and "1 of the sweep's runs failed" in errors
     assert json.loads(said)["points"][0]["runs"][0]["reason"] == "The disk is full."
 
@@ -109,7 +136,7 @@ def test_an_analysis_is_printed_stored_and_json(here, unspur_says, tmp_path):
     unspur_says(*sweeping(tmp_path, "erm.lr=0.5"))
     folder = next(tmp_path.iterdir())
     code, said, _ = unspur_says("analyze", folder)
-    assert code == 0 and "On 100 inputs of unbiased" in said and "CSI" in said and "nodes" in said
+    assert code == 0 and "On unbiased, activations of 100 inputs" in said and "CSI" in said and "nodes" in said
     code, said, _ = unspur_says("analyze", folder, "--json")
     found, stored = json.loads(said), json.loads((folder / "analysis.json").read_text())
     assert found | {"seconds": 0} == stored | {"seconds": 0}

@@ -24,3 +24,10 @@ def test_a_precision_that_is_unknown_or_that_a_method_cannot_use_is_refused_with
         configure("erm", "parity", settings=["precision=fp8"])
     with pytest.raises(UnspurError, match="ule trains in full precision only"):
         configure("ule", "mnist_sc", settings=["precision=bf16"])
+
+
+def test_a_name_is_set_before_its_parts_in_whatever_order_they_come():
+    settings = ["erm.schedule.every=3", "erm.lr=0.5", "erm.schedule=step", "erm=adam"]
+    for order in (settings, settings[::-1]):
+        erm = configure("erm", "parity", None, 0, order).method.erm
+        assert (erm.name, erm.lr, erm.schedule.name, erm.schedule.every) == ("adam", 0.5, "step", 3)

@@ -16,7 +16,7 @@ import pytest
 import unspur
 from unspur.cli import main
 from unspur.config import configure
-from unspur.engines import Job, local
+from unspur.engines import Job, _start, local
 from unspur.errors import UnspurError
 from unspur.experiment import run
 from unspur.runs import Run
@@ -64,6 +64,24 @@ def test_a_killed_process_costs_its_own_run_and_no_other(tmp_path):
     assert Run.create(tmp_path, quick).result()["threads"] == 1
 
 
+def test_a_process_that_dies_between_two_runs_is_replaced(tmp_path, monkeypatch):
+    runs = [config([*TINY, f"erm.lr={lr}"]) for lr in (0.1, 0.2)]
+    started = []
+
+    def start():
+        started.append(_start())
+        return started[-1]
+
+    monkeypatch.setattr("unspur.engines._start", start)
+    ended = []
+    for number, outcome in local([job(tmp_path, made) for made in runs], 1):
+        ended.append((number, outcome.status))
+        if number == 0:
+            started[0][0].kill()
+            started[0][0].join()
+    assert ended == [(0, "done"), (1, "done")] and len(started) == 2
+
+
 def command(out, *more):
     settings = [part for setting in [*TINY, "erm.epochs=60"] for part in ("--set", setting)]
     grid = ["--grid", "erm.lr=0.1,0.2,0.3", "--seeds", "0", "--jobs", "1", "--out", str(out), "--json"]
@@ -109,10 +127,11 @@ def test_ray_that_is_not_installed_is_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")  # those of Ray itself
-def test_a_ray_cluster_that_cannot_be_reached_is_told(tmp_path, monkeypatch):
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense", "127.0.0.1:abc", "localhost:"])
+def test_a_ray_cluster_that_cannot_be_reached_is_told(tmp_path, monkeypatch, address):
     pytest.importorskip("ray")
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    with pytest.raises(UnspurError, match=r"No Ray cluster can be reached at RAY_ADDRESS=127.0.0.1:1"):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(UnspurError, match=rf"No Ray cluster can be reached at RAY_ADDRESS={address} \("):
         sweep(plan("erm", "parity", ["erm.lr=0.1"], [0], "fcn", SHORT), tmp_path, engine="ray")
 
 

@@ -89,6 +89,12 @@ def test_what_cannot_be_followed_is_told_before_anything_is_written(tmp_path, da
     assert not (tmp_path / "out").exists()
 
 
+def test_a_linear_model_has_no_neuron_to_follow(tmp_path):
+    with pytest.raises(UnspurError, match="no penultimate activations"):
+        run(configure("erm", "parity", "fcn", 0, [*TINY, "arch.depth=0"]), tmp_path / "out", follow=0)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_run_that_has_ended_cannot_be_followed_any_more(tmp_path):
     config, said = configure("erm", "parity", "fcn", 0, TINY), []
     run(config, tmp_path)

@@ -56,6 +56,11 @@ def test_where_the_shortcut_has_its_own_place_attribution_tells_its_use():
     assert found["spurious_use"][0][0] == pytest.approx(float(share.mean()), abs=1e-5)
 
 
+def test_the_selectivity_of_a_linear_models_inputs_is_not_its_spurious_use():
+    found = surroundings(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), made(), "test", {}, points=1)
+    assert found["spurious_by"] is None and found["spurious_use"] is None
+
+
 def test_without_mask_or_attribute_spurious_use_is_unknown_and_the_rest_is_there():
     found = surroundings(network(), made(attributes=False), "test", {}, points=1)
     assert found["spurious_use"] is None and found["spurious_by"] is None

@@ -4,11 +4,13 @@ import statistics
 import pytest
 
 import unspur.sweep
+from unspur.analysis import analyze
 from unspur.config import configure
 from unspur.engines import Outcome, work
 from unspur.errors import UnspurError
 from unspur.runs import Run
-from unspur.sweep import _scores, _usable_range, _with_accuracy, plan, summary, sweep
+from unspur.sweep import _scores, _usable_range, correlations, plan, summary, sweep, with_accuracy
+from unspur.usable import Ended
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
 
@@ -150,9 +152,57 @@ def test_runs_are_analysed_on_request_even_when_they_were_done_before(tmp_path, 
     assert not here
 
 
-def test_two_ways_to_write_a_value_are_one_run(tmp_path, here):
-    sweep(points(["erm.lr=0.1,0.10"], seeds=[0]), tmp_path)
-    assert len(here) == 1
+def test_an_analysis_that_is_not_like_the_others_is_made_again(tmp_path, here):
+    planned = points(seeds=[0])
+    whole = sweep(planned, tmp_path, analyze=True)
+    folder = Run.create(tmp_path, planned[0].configs[0]).folder
+    for other in (lambda: analyze(folder, samples=1), lambda: age(folder / "analysis.json")):
+        other()
+        assert "CSI" not in summary(planned, tmp_path)["points"][0]["scores"]
+        here.clear()
+        assert sweep(planned, tmp_path, analyze=True)["points"] == whole["points"]
+        assert len(here) == 1
+
+
+def age(file):
+    """Make an analysis one of another version."""
+    found = json.loads(file.read_text())
+    found["made"]["format"] -= 1
+    file.write_text(json.dumps(found))
+
+
+def test_two_ways_to_write_a_value_are_one_point(tmp_path, here):
+    found = sweep(points(["erm.lr=0.1,0.10,0.5"], seeds=[0]), tmp_path)
+    assert len(here) == 2 and [point["settings"]["erm.lr"] for point in found["points"]] == ["0.1", "0.5"]
+
+
+def test_a_grid_over_a_name_keeps_what_is_set_of_its_parts():
+    planned = points(["erm.lr=0.7", "erm=sgd,adam"], settings=["erm.batch_size=20"])
+    recipes = [point.configs[0].method.erm for point in planned]
+    assert [(erm.name, erm.lr, erm.epochs, erm.batch_size) for erm in recipes] == [
+        ("sgd", 0.7, 2, 20),
+        ("adam", 0.7, 2, 20),
+    ]
+
+
+def test_a_run_tells_where_and_by_what_it_was_made(tmp_path, here):
+    planned = points(seeds=[0])
+    row = sweep(planned, tmp_path)["points"][0]["runs"][0]
+    result = Run.create(tmp_path, planned[0].configs[0]).result()
+    assert {name: row[name] for name in ("commit", "machine", "seconds")} == {
+        name: result[name] for name in ("commit", "machine", "seconds")
+    }
+
+
+def test_a_network_with_one_answer_for_all_is_not_usable(tmp_path, here):
+    planned = points(seeds=[0])
+    sweep(planned, tmp_path)
+    stored = Run.create(tmp_path, planned[1].configs[0])
+    result = stored.result()
+    for group in result["tests"]["unbiased"]["groups"]:
+        group["accuracy"] = float(group["y"] == 1)
+    (stored.folder / "result.json").write_text(json.dumps(result))
+    assert [point["usable"] for point in summary(planned, tmp_path)["points"]] == [True, False]
 
 
 def described(usable, key="erm.lr", values=("0.001", "0.01", "0.1", "1", "10")):
@@ -178,14 +228,29 @@ def test_names_and_several_keys_have_no_range():
     assert _usable_range([{"settings": {"a": "1", "b": "2"}, "usable": True}]) is None
 
 
-def test_scores_are_correlated_with_the_unbiased_accuracy_over_all_runs():
+def test_scores_are_correlated_with_the_unbiased_accuracy_over_usable_points():
     # ranks of the accuracy 1, 2, 3, 4; of the ratio 2, 1, 4, 3: 1 - 6 (1 + 1 + 1 + 1) / (4 * 15) = 0.6
     scores = [(0.5, 0.3), (0.6, 0.2), (0.7, 0.9), (0.8, 0.8)]
     rows = [{"scores": {"a accuracy": 0.1, "unbiased accuracy": a, "max loss ratio": r}} for a, r in scores]
-    found = _with_accuracy([{"runs": rows[:2]}, {"runs": [*rows[2:], {"scores": {}}]}])
+    lost = {"scores": {"unbiased accuracy": 0.9, "max loss ratio": 0.0}}
+    found = with_accuracy(
+        [
+            {"usable": True, "runs": rows[:2]},
+            {"usable": True, "runs": [*rows[2:], {"scores": {}}]},
+            {"usable": False, "runs": [lost]},
+        ]
+    )
     assert found["max loss ratio"] == pytest.approx(0.6)
     assert "unbiased accuracy" not in found and found["a accuracy"] is None  # which never changes
-    assert _with_accuracy([{"runs": [{"scores": {}}]}]) == {}
+    assert with_accuracy([{"usable": True, "runs": [{"scores": {}}]}]) == {}
+
+
+def test_scores_are_correlated_with_the_key_over_usable_points():
+    points = [
+        {"settings": {"erm.lr": lr}, "usable": lr != "9", "runs": [{"scores": {"CSI": csi}}]}
+        for lr, csi in (("0.1", 0.3), ("1", 0.2), ("3", 0.1), ("9", 0.9))
+    ]
+    assert correlations(points)["erm.lr"]["CSI"] == pytest.approx(-1)
 
 
 def test_a_method_that_cannot_work_with_the_model_is_refused_before_any_run(tmp_path):
@@ -200,4 +265,4 @@ def test_the_training_accuracy_of_an_earlier_stage_is_not_taken_for_the_results(
     stored = Run(tmp_path, configure("erm", "parity", "fcn", 0, []))
     for count, known in ((1, {"epochs": 1.0, "training accuracy": 0.9}), (2, {"epochs": 1.0})):
         (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:count]))
-        assert _scores(stored, {"tests": {}}) == known
+        assert _scores(stored, Ended({"tests": {}}, stored.training_accuracy())) == known

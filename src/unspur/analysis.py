@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,8 +18,8 @@ from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import UnspurError, require, unknown
 from unspur.evaluation import activations, chosen, predict, some
-from unspur.files import write_json, write_tensors
-from unspur.metrics.attribution import attribution_entropy, background_share, mean_shares
+from unspur.files import read_json, write_json, write_tensors
+from unspur.metrics.attribution import attribution_entropy, background_share, mean_of_known, mean_shares
 from unspur.metrics.compress import Unit, compressibility, layer_weights, pq_index, prunability, sparsity
 from unspur.metrics.dynamics import logit_norm, max_loss_ratio, mean_losses, parameter_norm
 from unspur.metrics.represent import average_selectivity, class_separation
@@ -32,12 +32,14 @@ from unspur.surroundings import surroundings
 T = TypeVar("T")
 
 FILE = "analysis.json"
+FORMAT = 2  # of that file; another number wherever a figure begins to mean something else
 SHOWN_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
 SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C), and to score pruned columns and weights
 ATTRIBUTED = 200  # of these, whose attributions are looked at
 SHOWN = 12  # of these, whose attributions are kept for the report
 SCORED = 10_000  # test inputs to score pruned nodes, and training inputs whose losses are compared
 UNITS: tuple[Unit, ...] = ("node", "column", "weight")
+NO_ATTRIBUTES = "The data set has no attributes that could go with the class."
 KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
 
 # Where in an analysis each figure of one number is, in the order in which people see them.
@@ -96,13 +98,15 @@ def analyze(
     objects = foreground_of(foreground, data.tests[name], look.index[:ATTRIBUTED]) if foreground else None
     found = {
         "key": stored.config.key,
+        "made": _made(test, samples),
         "test": name,
         "samples": len(look.sample),
         **look.compression(),
         **look.representation(),
         "attribution": look.attribution(masks, objects),
         "norms": {"parameters": parameter_norm(model), "logits": logit_norm(look.logits)},
-        "training": {"max_loss_ratio": max_loss_ratio(ratios), **look.losses()},
+        "training": look.training(ratios),
+        "warnings": look.warnings(),
         "surroundings": surroundings(model, data, name, masks, seed=stored.config.seed) if around else None,
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -111,6 +115,18 @@ def analyze(
     found = {**_finite(found, look.unknown), "unknown": look.unknown}
     write_json(folder / FILE, found)
     return found
+
+
+def _made(test: str | None, samples: int) -> dict[str, Any]:
+    return {"format": FORMAT, "test": test, "samples": samples}
+
+
+def stored_analysis(folder: Path) -> dict[str, Any] | None:
+    """The analysis of a run if it has been made, and as those of other runs are: by this program, and as is usual."""
+    if not (folder / FILE).exists():
+        return None
+    found: dict[str, Any] = read_json(folder / FILE)
+    return found if found.get("made") == _made(None, SAMPLES) else None
 
 
 def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:
@@ -150,15 +166,23 @@ class _Look:
         self.shown: dict[str, Tensor] = {}
         self.unknown: dict[str, str] = {}
         self.logits = predict(model, self.sample)
-        self.z = self.known("activations", lambda: _activations(model, self.sample))
+        self.z = self.known("activations", lambda: activations(model, self.sample))
 
-    def known(self, what: str, compute: Callable[[], T]) -> T | None:
-        """What ``compute`` finds, or None with the reason kept."""
+    def known(self, what: str, compute: Callable[[], T | None], otherwise: str = "") -> T | None:
+        """What ``compute`` finds, or None with the reason kept: its error, or ``otherwise`` where it finds nothing."""
         try:
-            return compute()
+            found = compute()
         except UnspurError as error:
-            self.unknown[what] = str(error)
-            return None
+            found, otherwise = None, str(error)
+        if found is None:
+            self.unknown[what] = otherwise
+        return found
+
+    def warnings(self) -> list[str]:
+        """What makes figures mean less than they seem to."""
+        if len(self.sample.y.unique()) == 1 or len(self.logits.argmax(1).unique()) > 1:
+            return []
+        return ["The network gives one answer for all inputs: all of it can be pruned, and that means nothing."]
 
     def compression(self) -> dict[str, Any]:
         def curve(unit: Unit) -> dict[str, Any]:
@@ -182,7 +206,9 @@ class _Look:
         z, sample, classes = self.z, self.sample, len(self.data.classes)
         if z is None:
             return {"class_separation": None, "csi": None, "bsi": None}
-        bsi = {}
+        bsi: dict[str, float] = {}
+        if not sample.attributes:
+            self.unknown["bsi"] = NO_ATTRIBUTES
         for name, column in sample.attributes.items():
             values = self.labelled[name].unique()  # also those that no sample has, which must be told
             label = torch.searchsorted(values, column)
@@ -190,7 +216,11 @@ class _Look:
             if found is not None:
                 bsi[name] = found
         return {
-            "class_separation": self.known("class_separation", lambda: class_separation(z, sample.y, classes)),
+            "class_separation": self.known(
+                "class_separation",
+                lambda: class_separation(z, sample.y, classes),
+                "The activations of all inputs point the same way.",
+            ),
             "csi": self.known("csi", lambda: average_selectivity(z, sample.y, classes)),
             "bsi": bsi or None,
         }
@@ -199,51 +229,58 @@ class _Look:
         device = next(self.model.parameters()).device
         x = self.sample.batch(torch.arange(min(ATTRIBUTED, len(self.sample))), device).x
         found: dict[str, Any] = {"samples": len(x)}
+        if not masks:
+            self.unknown["attribution.shares"] = "Class and shortcut have no places of their own in these inputs."
         for kind in KINDS:
-            maps = self.known(f"attribution.{kind}", partial(attributions, kind, self.model, x))
+            maps = self.known(f"attribution.{kind}", partial(_maps, kind, self.model, x))
             if maps is None:
                 found[kind] = None
                 continue
-            maps = maps.cpu()
             if maps.ndim == 4:
                 self.shown |= {"index": self.index[:SHOWN], "predicted": self.logits[:SHOWN].argmax(1)}
                 self.shown[kind] = maps[:SHOWN].sum(1).abs()
             found[kind] = {
                 "shares": mean_shares(maps, masks) if masks else None,
-                "background": None if objects is None else _background(maps, objects),
-                "entropy": _known_mean(attribution_entropy(maps)),
+                "background": None if objects is None else self._background(kind, maps, objects),
+                "entropy": mean_of_known(attribution_entropy(maps)),
             }
         return found
 
-    def losses(self) -> dict[str, float | None]:
-        """The mean loss of aligned and of conflicting training samples, and the one over the other (B)."""
+    def _background(self, kind: AttributionKind, maps: Tensor, objects: Tensor) -> float | None:
+        """The mean share of attribution on the background, over the images in which there is any object."""
+        shown = objects.flatten(1).any(1)
+        return self.known(
+            f"attribution.{kind}.background",
+            lambda: mean_of_known(background_share(maps[shown], objects[shown])),
+            "No image that has any attribution shows an object.",
+        )
+
+    def training(self, ratios: Iterable[float]) -> dict[str, float | None]:
+        """The largest loss ratio; mean losses of aligned and conflicting training samples, one over the other (B)."""
         aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
         if aligned is None:
-            return {"aligned_loss": None, "conflicting_loss": None, "loss_ratio": None}
+            self.unknown["training"] = NO_ATTRIBUTES
+            return dict.fromkeys(("max_loss_ratio", "aligned_loss", "conflicting_loss", "loss_ratio"))
         losses = functional.cross_entropy(predict(self.model, self.train), self.train.y, reduction="none")
         means = mean_losses(losses, ~aligned)
-        return {"aligned_loss": means.aligned, "conflicting_loss": means.conflicting, "loss_ratio": means.ratio}
+        return {
+            "max_loss_ratio": self.known(
+                "training.max_loss_ratio", lambda: max_loss_ratio(ratios), "The training noted no losses of samples."
+            ),
+            "aligned_loss": means.aligned,
+            "conflicting_loss": means.conflicting,
+            "loss_ratio": self.known(
+                "training.loss_ratio", lambda: means.ratio, "There are not both aligned and conflicting samples."
+            ),
+        }
 
 
-def _activations(model: nn.Module, sample: Split) -> Tensor:
-    require(
-        not set(head_of(model).parameters()).issuperset(model.parameters()),
-        "The network has no layer before the one that gives its logits, so that it has no penultimate activations.",
-    )
-    return activations(model, sample)
+def _maps(kind: AttributionKind, model: nn.Module, x: Tensor) -> Tensor:
+    maps = attributions(kind, model, x).cpu()
+    require(bool(maps.any()), "No input has any attribution: the network's answer does not depend on it.")
+    return maps
 
 
 def _compression(z: Tensor) -> dict[str, float]:
     measures = {"sparsity": sparsity, "compressibility": compressibility, "pq_index": pq_index}
     return {name: float(measure(z).mean()) for name, measure in measures.items()}
-
-
-def _known_mean(values: Tensor) -> float | None:
-    known = values[~values.isnan()]
-    return float(known.mean()) if len(known) else None
-
-
-def _background(maps: Tensor, objects: Tensor) -> float | None:
-    """The mean share of attribution on the background, over the images in which there is any object."""
-    shown = objects.flatten(1).any(1)
-    return _known_mean(background_share(maps[shown], objects[shown]))

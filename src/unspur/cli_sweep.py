@@ -20,7 +20,9 @@ def sweep(
     jobs: Annotated[int | None, typer.Option(help="Runs at a time, one thread each; else one a processor.")] = None,
     engine: Annotated[str, typer.Option(help="local processes, or a ray cluster.")] = "local",
     analyze: Annotated[bool, typer.Option("--analyze", help="Also analyse every run (see `unspur analyze`).")] = False,
-    figure: Annotated[Path | None, typer.Option(help="Draw all scores over the grid's key: an SVG file.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw accuracy and the analysis's main figures: an SVG file.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
     data_dir: DataDir = None,
     as_json: Json = False,
@@ -45,8 +47,10 @@ def sweep(
         print_json(found)
     else:
         print_sweep(found)
-    if figure:
+    if figure and any(point["usable"] for point in found["points"]):
         write_figure(found, figure)
+    elif figure:
+        say(f"There is nothing to draw in {figure}: no point of the grid is usable.")
     failed = [run["folder"] for point in found["points"] for run in point["runs"] if run["status"] == "failed"]
     if failed:
         raise RunFailed(
@@ -61,7 +65,7 @@ def analyze(
         str | None, typer.Option(metavar="FILE", help="Objects in the images: a .npy of masks, or deeplabv3.")
     ] = None,
     around: Annotated[bool, typer.Option("--around", help="Also look around the solution (slow).")] = False,
-    samples: Annotated[int, typer.Option(help="Test inputs whose activations are looked at.")] = 1000,
+    samples: Annotated[int, typer.Option(help="Test inputs to look at (pruned nodes are scored on more).")] = 1000,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:

@@ -72,17 +72,17 @@ def configure(method: str, data: str, arch: str | None = None, seed: int = 0, se
     """A configuration from names and ``KEY=VALUE`` settings.
 
     Keys begin with ``data.``, ``arch.`` or a method's field, or are ``precision``. Without ``arch`` the data set's
-    usual one is taken.
+    usual one is taken. What a key is part of is set before it, in whatever order they come: ``erm=adam`` brings its own
+    rate, and ``erm.lr=0.1`` is then that of ``adam``.
     """
     spec = dataset_named(data)
     config = Config(method_named(method)(), spec(), arch_named(arch or spec.usual_arch), seed)
-    for key, text in pairs(settings):
-        config = with_setting(config, key, text)
+    for key, text in sorted(pairs(settings), key=lambda pair: pair[0].count(".")):
+        config = _with_setting(config, key, text)
     return config
 
 
-def with_setting(config: Config, key: str, text: str) -> Config:
-    """``config`` with one key changed, as ``--set`` and a sweep's grid do."""
+def _with_setting(config: Config, key: str, text: str) -> Config:
     part, _, rest = key.partition(".")
     if part in ("data", "arch") and rest:
         changed: Mapping[str, Any] = {part: with_option(getattr(config, part), rest, text, key)}

@@ -63,25 +63,52 @@ def print_coverage(selective: Mapping[str, Any], coverage: float) -> None:
 
 
 def print_sweep(found: Mapping[str, Any]) -> None:
-    """A sweep: a line for each score with its mean and deviation over seeds, a column for each point of the grid."""
-    points, correlations = found["points"], found["correlations"]
-    table = Table(title=f"{found['method']} on {found['dataset']}, {found['arch']}", title_justify="left")
-    table.add_column("")
-    for point in points:
-        table.add_column("\n".join(f"{key}={value}" for key, value in point["settings"].items()), justify="right")
-    for key in correlations:
-        table.add_column(f"rank correlation\nwith {key}", justify="right")
-    table.add_column("rank correlation\nwith accuracy", justify="right")
-    table.add_row("runs", *(_statuses(point) for point in points))
-    for name in dict.fromkeys(name for point in points for name in point["scores"]):
-        ranks = [scores.get(name) for scores in (*correlations.values(), found["with_accuracy"])]
-        cells = [_score(name, point["scores"].get(name)) for point in points]
-        table.add_row(name, *cells, *("-" if rank is None else f"{rank:+.2f}" for rank in ranks))
-    console = _console()
-    console.print(table)
+    """A sweep: a line for each score, a column for each point of the grid, and then each score's rank correlations."""
+    points, console = found["points"], _console()
+    names = list(dict.fromkeys(name for point in points for name in point["scores"]))
+    console.print(f"{found['method']} on {found['dataset']}, {found['arch']}", style="italic", highlight=False)
+    for table in _fitting(console, points, names):
+        console.print(table)
+    if names:
+        console.print(_correlations(found, names))
     if found["usable_range"]:
         (key,), (low, high) = points[0]["settings"], found["usable_range"]
         console.print(f"Usable {key}: from {low:g} to {high:g}.", highlight=False, markup=False)
+
+
+def _fitting(console: Console, points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Table]:
+    """The points side by side in one table, or in as many as it takes for each to fit the console."""
+    table = _points(points, names)
+    half = len(points) // 2
+    if half and console.measure(table, options=console.options.update(width=10_000)).maximum > console.width:
+        yield from _fitting(console, points[:half], names)
+        yield from _fitting(console, points[half:], names)
+    else:
+        yield table
+
+
+def _points(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
+    table = Table()
+    table.add_column("", overflow="fold")
+    for point in points:
+        heading = "\n".join(f"{key}={value}" for key, value in point["settings"].items())
+        table.add_column(heading, justify="right", overflow="fold")
+    table.add_row("runs", *(_statuses(point) for point in points))
+    for name in names:
+        table.add_row(name, *(_score(name, point["scores"].get(name)) for point in points))
+    return table
+
+
+def _correlations(found: Mapping[str, Any], names: Sequence[str]) -> Table:
+    ranks = {**found["correlations"], "accuracy": found["with_accuracy"]}
+    table = Table(title="Rank correlation over usable points, with", title_justify="left")
+    table.add_column("", overflow="fold")
+    for key in ranks:
+        table.add_column(key, justify="right", overflow="fold")
+    for name in names:
+        values = [scores.get(name) for scores in ranks.values()]
+        table.add_row(name, *("-" if value is None else f"{value:+.2f}" for value in values))
+    return table
 
 
 def print_probe(found: Mapping[str, Any]) -> None:
@@ -106,7 +133,7 @@ def _statuses(point: Mapping[str, Any]) -> str:
 
 def print_analysis(found: Mapping[str, Any]) -> None:
     """An analysis: its figures, the pruning curves, and what could not be computed."""
-    table = Table(title=f"On {found['samples']:,} inputs of {found['test']}", title_justify="left")
+    table = Table(title=f"On {found['test']}, activations of {found['samples']:,} inputs", title_justify="left")
     table.add_column("figure")
     table.add_column("value", justify="right")
     for name, value in figures(found).items():
@@ -122,6 +149,8 @@ def print_analysis(found: Mapping[str, Any]) -> None:
         for unit, curve in curves.items():
             table.add_row(f"{unit}s", *(f"{share:.2f}" for share in curve["retained"]))
         console.print(table)
+    for warning in found["warnings"]:
+        console.print(f"Warning: {warning}", highlight=False, markup=False)
     for what, reason in found["unknown"].items():
         console.print(f"Not known: {what}. {reason}", highlight=False, markup=False)
 
@@ -159,6 +188,8 @@ def print_table(outcome: Mapping[str, Any]) -> None:
     console.print(table)
     if outcome["differs"]:
         console.print(f"Ours differs: {outcome['differs']}", highlight=False)
+    if outcome["settings"]:
+        console.print(f"Besides, here: {', '.join(outcome['settings'])}.", highlight=False, markup=False)
     for setup, reason in outcome["skipped"].items():
         console.print(f"Skipped {setup}: {reason}", highlight=False, markup=False)
 
@@ -267,5 +298,5 @@ def _title(result: Mapping[str, Any]) -> str:
 
 
 def _console() -> Console:
-    # Piped output keeps its full width, so that no cell is cut.
+    # Piped output is as wide as tables with many columns need.
     return Console() if sys.stdout.isatty() else Console(width=160)

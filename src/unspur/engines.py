@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from unspur.analysis import FILE as ANALYSIS
-from unspur.analysis import analyze
+from unspur.analysis import analyze, stored_analysis
 from unspur.config import Config
 from unspur.errors import UnspurError
 from unspur.experiment import run
@@ -59,7 +58,7 @@ def work(job: Job) -> Outcome:
         return Outcome("failed", _program_error(error))
     reason = result.get("reason")
     folder = Run.create(Path(job.out), config).folder
-    if job.analyze and result["status"] == "done" and not (folder / ANALYSIS).exists():
+    if job.analyze and result["status"] == "done" and stored_analysis(folder) is None:
         try:
             analyze(folder, data_dir=data_dir)
         except Exception as error:
@@ -96,9 +95,13 @@ def local(jobs: Sequence[Job], workers: int | None) -> Ended:
 
     def give(worker: tuple[BaseProcess, Connection] | None = None) -> None:
         if waiting:
-            process, connection = worker or _start()
             number = waiting.popleft()
-            connection.send(jobs[number])
+            process, connection = worker or _start()
+            try:
+                connection.send(jobs[number])
+            except (BrokenPipeError, ConnectionResetError):  # it died while it had nothing to do
+                process, connection = _start()
+                connection.send(jobs[number])
             busy[connection] = process, number
         elif worker:
             worker[1].close()  # which ends it
@@ -224,9 +227,11 @@ def _connect(ray: Any, workers: int | None) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     try:
         ray.init(address=address or "auto", **quiet)
-    except ConnectionError as error:
+    except (ConnectionError, ValueError, RuntimeError) as error:  # nothing there; no address; another version of Ray
         if address:
             raise _unreachable(address, error) from None
+        if not isinstance(error, ConnectionError):
+            raise
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
         ray.init(address="local", num_cpus=workers or processors(), include_dashboard=False, **quiet)
 
@@ -241,9 +246,10 @@ def _reach(address: str) -> None:
             raise _unreachable(address, error) from None
 
 
-def _unreachable(address: str, error: OSError) -> UnspurError:
+def _unreachable(address: str, error: Exception) -> UnspurError:
+    why = (getattr(error, "strerror", None) or str(error)).strip().splitlines()[0].rstrip(".")
     return UnspurError(
-        f"No Ray cluster can be reached at RAY_ADDRESS={address} ({error.strerror or error}); start one, unset "
+        f"No Ray cluster can be reached at RAY_ADDRESS={address} ({why}); start one, unset "
         "RAY_ADDRESS, or set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN if it demands a token."
     )
 

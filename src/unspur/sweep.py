@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unspur.analysis import FILE as ANALYSIS
-from unspur.analysis import figures
-from unspur.config import Config, configure, pairs, with_setting
+from unspur.analysis import figures, stored_analysis
+from unspur.config import Config, configure, pairs
 from unspur.data.fetch import DataFiles
 from unspur.engines import ENGINES, Job, Outcome
 from unspur.errors import require, unknown
 from unspur.experiment import check
-from unspur.files import read_json
 from unspur.metrics.correlation import rank_correlation
 from unspur.runs import ENDED, Run
-from unspur.train.probe import LOST
 from unspur.train.progress import RunsBar
+from unspur.usable import Ended, usable
 
 SCORES = ("accuracy", "worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
 
@@ -54,17 +52,14 @@ def plan(
     """
     axes = _axes(grid)
     require(len(seeds) > 0, "A sweep needs at least one seed, such as --seeds 0,1,2.")
-    base, points = list(settings), []
+    base = list(settings)
+    points: dict[tuple[Config, ...], Point] = {}
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        configs = []
-        for seed in seeds:
-            config = configure(method, data, arch, seed, base)
-            for key, value in chosen.items():
-                config = with_setting(config, key, value)
-            configs.append(config)
-        points.append(Point(chosen, tuple(configs)))
-    return points
+        own = [f"{key}={value}" for key, value in chosen.items()]
+        configs = tuple(configure(method, data, arch, seed, [*base, *own]) for seed in seeds)
+        points.setdefault(configs, Point(chosen, configs))  # 0.1 and 0.10 are one point
+    return list(points.values())
 
 
 def _axes(grid: Sequence[str]) -> dict[str, list[str]]:
@@ -119,7 +114,7 @@ def _unfinished(stored: Run, analyze: bool) -> bool:
     result = stored.result()
     if not result or result["status"] not in ENDED:
         return True
-    return analyze and result["status"] == "done" and not (stored.folder / ANALYSIS).exists()
+    return analyze and result["status"] == "done" and stored_analysis(stored.folder) is None
 
 
 def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
@@ -136,27 +131,25 @@ def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
 def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> dict[str, Any]:
     """What the runs of ``points`` found: for each point the mean and deviation of every score over its seeds.
 
-    ``usable`` says whether every seed of a point ended well: none diverged or failed, and none fits the training set
-    25 points worse than the best point does. ``usable_range`` is the lowest and highest usable value of a grid over one
-    number, up to the first that is not (4.2). ``correlations`` has the rank correlation of each score with each key
-    that is a number, ``with_accuracy`` that with the accuracy on the unbiased test set, or the first (Figure 12); both
-    over all runs.
+    ``usable`` says whether every seed of a point ended well (``usable.py``). ``usable_range`` is the lowest and highest
+    usable value of a grid over one number, up to the first that is not (4.2). ``correlations`` has the rank correlation
+    of each score with each key that is a number, ``with_accuracy`` that with the accuracy on the unbiased test set, or
+    the first (Figure 12); both over all runs of usable points.
     """
-    rows = [[_row(Run.create(out, config), outcomes or {}) for config in point.configs] for point in points]
-    fitted = [row["scores"].get("training accuracy") for runs in rows for row in runs]
-    best = max((value for value in fitted if value is not None), default=0.0)
-    described = []
-    for point, runs in zip(points, rows, strict=True):
-        names = dict.fromkeys(name for row in runs for name in row["scores"])
+    ended = {
+        number: [Ended(_result(run, outcomes or {}), run.training_accuracy()) for run in _runs(point, out)]
+        for number, point in enumerate(points)
+    }
+    good, described = usable(ended), []
+    for number, point in enumerate(points):
+        rows = [_row(run, one) for run, one in zip(_runs(point, out), ended[number], strict=True)]
+        names = dict.fromkeys(name for row in rows for name in row["scores"])
         described.append(
             {
                 "settings": point.settings,
-                "usable": all(
-                    row["status"] == "done" and row["scores"].get("training accuracy", best) >= best - LOST
-                    for row in runs
-                ),
-                "scores": {name: _spread([r["scores"][name] for r in runs if name in r["scores"]]) for name in names},
-                "runs": runs,
+                "usable": number in good,
+                "scores": {name: _spread([r["scores"][name] for r in rows if name in r["scores"]]) for name in names},
+                "runs": rows,
             }
         )
     first = points[0].configs[0]
@@ -167,39 +160,52 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
         "seeds": sorted({config.seed for point in points for config in point.configs}),
         "points": described,
         "usable_range": _usable_range(described),
-        "correlations": _correlations(described),
-        "with_accuracy": _with_accuracy(described),
+        "correlations": correlations(described),
+        "with_accuracy": with_accuracy(described),
     }
 
 
-def _row(stored: Run, outcomes: dict[str, Outcome]) -> dict[str, Any]:
-    """One run: its status and its scores by name."""
+def _runs(point: Point, out: Path) -> list[Run]:
+    return [Run.create(out, config) for config in point.configs]
+
+
+def _result(stored: Run, outcomes: dict[str, Outcome]) -> dict[str, Any]:
+    """What the run's folder says of its end, or what this sweep knows better."""
     result = stored.result() or {"status": "unfinished"}
-    key = stored.config.key
-    if key in outcomes and outcomes[key].status != result["status"]:  # such as a mistake found before anything was done
-        result = {"status": outcomes[key].status, "reason": outcomes[key].reason}
-    row = {"seed": stored.config.seed, "key": key, "folder": stored.folder.name, "status": result["status"]}
-    reason = result.get("reason") or (outcomes[key].reason if key in outcomes else None)  # such as no analysis
-    if reason:
-        row["reason"] = reason
-    if "seconds" in result:
-        row["seconds"] = result["seconds"]
-    return row | {"scores": _scores(stored, result) if result["status"] == "done" else {}}
+    outcome = outcomes.get(stored.config.key)
+    if outcome and outcome.status != result["status"]:  # such as a mistake found before anything was done
+        return {"status": outcome.status, "reason": outcome.reason}
+    if outcome and outcome.reason:  # such as no analysis
+        return {"reason": outcome.reason, **result}
+    return result
 
 
-def _scores(stored: Run, result: dict[str, Any]) -> dict[str, float]:
+def _row(stored: Run, ended: Ended) -> dict[str, Any]:
+    """One run: how it ended, where it was made and its scores by name."""
+    told = {name: ended.result[name] for name in ("reason", "seconds", "commit", "machine") if name in ended.result}
+    return {
+        "seed": stored.config.seed,
+        "key": stored.config.key,
+        "folder": stored.folder.name,
+        "status": ended.result["status"],
+        **told,
+        "scores": _scores(stored, ended) if ended.result["status"] == "done" else {},
+    }
+
+
+def _scores(stored: Run, ended: Ended) -> dict[str, float]:
     found = {
         f"{test} {field.replace('_', ' ')}": block[field]
-        for test, block in result["tests"].items()
+        for test, block in ended.result["tests"].items()
         for field in SCORES
         if block.get(field) is not None
     }
     if epochs := sum("accuracy" in line for line in stored.kept_log()):
         found["epochs"] = float(epochs)
-    if (fitted := stored.training_accuracy()) is not None:
-        found["training accuracy"] = fitted
-    if (stored.folder / ANALYSIS).exists():
-        found |= figures(read_json(stored.folder / ANALYSIS))
+    if ended.fitted is not None:
+        found["training accuracy"] = ended.fitted
+    if analysis := stored_analysis(stored.folder):
+        found |= figures(analysis)
     return found
 
 
@@ -228,9 +234,9 @@ def _usable_range(points: Sequence[dict[str, Any]]) -> list[float] | None:
     return [kept[0], kept[-1]] if kept else None
 
 
-def _with_accuracy(points: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+def with_accuracy(points: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     """The rank correlation of every score with the first test set's accuracy, or the unbiased one's."""
-    runs = [row["scores"] for point in points for row in point["runs"]]
+    runs = [row["scores"] for point in points if point["usable"] for row in point["runs"]]
     names = list(dict.fromkeys(name for scores in runs for name in scores))
     tests = [name for name in names if name.endswith(" accuracy")]
     if not tests:
@@ -242,13 +248,15 @@ def _with_accuracy(points: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def _correlations(points: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+def correlations(points: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """The rank correlation of every score with every key of the grid whose values are numbers."""
     found: dict[str, dict[str, float | None]] = {}
     for key in points[0]["settings"]:
         places = _places(points, key)
         if places is None:
             continue
-        runs = [(place, row["scores"]) for place, point in zip(places, points, strict=True) for row in point["runs"]]
+        good = [(place, point) for place, point in zip(places, points, strict=True) if point["usable"]]
+        runs = [(place, row["scores"]) for place, point in good for row in point["runs"]]
         names = dict.fromkeys(name for _, scores in runs for name in scores)
         found[key] = {
             name: rank_correlation(

@@ -87,8 +87,9 @@ def test_a_setting_of_which_a_seed_diverged_does_not_compete_for_the_extremes():
 def test_a_setting_that_lost_a_quarter_of_the_training_accuracy_does_not_either():
     cell = Cell("row", "column", 1.0, over=SETUPS, pick="lowest")
     seen = _Found(Table("large_lr", "tiny", "caption", (cell,), ()))
+    done = {"status": "done", "tests": {"test": {"groups": [{"y": 0, "accuracy": 0.9}, {"y": 1, "accuracy": 0.5}]}}}
     for setup, value, fitted in zip(SETUPS, (70.0, 60.0, 10.0), (1.0, 0.76, 0.74), strict=True):
-        seen.add(setup, {}, {cell: value}, fitted)
+        seen.add(setup, done, {cell: value}, fitted)
     assert seen.all({})["cells"][0]["at"] == "erm.lr=0.2"
 
 

@@ -97,6 +97,16 @@ def test_what_is_left_out_is_read_if_it_has_been_run(tmp_path):
     assert again["cells"] == first["cells"] and len(again["runs"]) == 1
 
 
+def test_a_stored_table_is_not_replaced_by_one_with_other_settings(tmp_path):
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+    reproduce(small(), [0], settings=["erm.lr=0.02"], **out)
+    stored = (tmp_path / "results" / "test-table.json").read_text()
+    with pytest.raises(UnspurError, match=r"test-table.json holds this table with --set erm.lr=0.02; move it, or name"):
+        reproduce(small(), [0], **out)
+    assert (tmp_path / "results" / "test-table.json").read_text() == stored
+    reproduce(small(), [0], settings=["erm.lr=0.02"], **out)
+
+
 def test_quick_results_are_labelled_and_kept_apart(tmp_path):
     outcome = reproduce(small(), [0], quick=True, results=tmp_path / "results", runs=tmp_path / "runs")
     assert outcome["quick"] is True

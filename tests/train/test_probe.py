@@ -79,6 +79,11 @@ def test_a_start_that_diverges_at_once_falls_until_something_is_learned():
     assert learned.index(True) == len(trials) - 2  # and once more, to compare with
 
 
+def test_rates_end_where_numbers_end_and_fall_from_there():
+    trials = run(Probe(steps=4, factor=1e6, tries=10), SGD(lr=1e35, momentum=0.0, batch_size=64))
+    assert [trial.lr for trial in trials[:2]] == pytest.approx([1e35, 1e29]) and any(trial.learned for trial in trials)
+
+
 def test_nothing_that_can_be_learned_is_an_error_that_names_the_rates():
     noise = Split(torch.zeros(64, 1), torch.arange(64) % 2)
     with pytest.raises(UnspurError, match=r"No learning rate from 0.01 to 0.08 learns anything in 3 steps"):

@@ -57,8 +57,9 @@ def test_without_a_stop_rule_training_goes_on():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"lr": 0.0}, "lr must be a positive number but got 0.0"),
-        ({"lr": math.nan}, "lr must be a positive number but got nan"),
+        ({"lr": 0.0}, r"lr must be above 0 and at most 3.4e\+38 but got 0.0"),
+        ({"lr": math.nan}, r"lr must be above 0 and at most 3.4e\+38 but got nan"),
+        ({"lr": 1e39}, r"lr must be above 0 and at most 3.4e\+38 but got 1e\+39"),
         ({"epochs": -1}, "epochs must be at least 0 but got -1"),
         ({"batch_size": 0}, "batch_size must be at least 1 but got 0"),
         ({"weight_decay": -0.1}, "weight_decay must be at least 0 but got -0.1"),

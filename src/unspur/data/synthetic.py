@@ -56,7 +56,7 @@ class Parity(Synthetic):
     A bit that is set is 1, one that is not is -1. Bits come in the order core, spurious, noise. The paper does not give
     their numbers; of those tried (results/parity-trials.jsonl) these come nearest to its range of 55 to 86 % over the
     rates 0.01 to 0.75: 56 to 80 % up to 0.25, mean of three seeds, and at 0.75 89 and 97 % where the third diverged
-    (results/large-lr). One bit of noise more leaves 51 to 54 % at 0.75.
+    (results/large-lr). One bit of noise more leaves 50 to 54 % at 0.75.
     """
 
     name: ClassVar[str] = "parity"

@@ -41,7 +41,7 @@ def mean_shares(attribution: Tensor, masks: Mapping[str, Tensor]) -> dict[str, f
     >>> mean_shares(torch.tensor([[3.0, -1.0, 0.0], [1.0, 0.0, 1.0]]), masks)
     {'core': 0.625, 'spurious': 0.125}
     """
-    return {name: _mean(attribution_share(attribution, mask)) for name, mask in masks.items()}
+    return {name: mean_of_known(attribution_share(attribution, mask)) for name, mask in masks.items()}
 
 
 def background_share(attribution: Tensor, foreground: Tensor) -> Tensor:
@@ -77,6 +77,11 @@ def _pixels(attribution: Tensor) -> Tensor:
     return (attribution.sum(1) if attribution.ndim == 4 else attribution).abs()
 
 
-def _mean(share: Tensor) -> float | None:
-    known = share[~share.isnan()]
+def mean_of_known(values: Tensor) -> float | None:
+    """The mean without what is nan; None if nothing is left.
+
+    >>> mean_of_known(torch.tensor([1.0, float("nan"), 2.0]))
+    1.5
+    """
+    known = values[~values.isnan()]
     return float(known.mean()) if len(known) else None

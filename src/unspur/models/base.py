@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unspur.errors import UnspurError
+from unspur.errors import UnspurError, require
 
 _HEADS = ("head", "heads", "fc", "classifier", "linear")  # what networks call the part that ends in the classes
 
@@ -93,6 +93,10 @@ def with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
 
 def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     """The features of ``x``: what goes into the head, after its activation and any dropout."""
+    require(
+        not set(head_of(model).parameters()).issuperset(model.parameters()),
+        "The network has no layer before the one that gives its logits, so that it has no penultimate activations.",
+    )
     return with_features(model, x)[0]
 
 

@@ -11,14 +11,14 @@ from typing import Any
 from unspur.config import Config
 from unspur.errors import DataMissing, RunFailed, UnspurError, unknown
 from unspur.experiment import run
-from unspur.files import write_json
+from unspur.files import read_json, write_json
 from unspur.papers.dcwp import TABLES as DCWP
 from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
 from unspur.runs import Run
-from unspur.train.probe import LOST
+from unspur.usable import Ended, usable
 from unspur.version import commit
 
 TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *DCWP, *LARGE_LR)}
@@ -60,6 +60,7 @@ def reproduce(
     more = (*(table.quick if quick else ()), *settings)
     made = {"quick": quick, "settings": list(more), "seeds": list(seeds), "commit": commit()}
     file = results / (table.key.replace("/", "-") + ("-quick" if quick else "") + ".json")
+    _check_settings(file, more)
     found, wanted = _Found(table), _wanted(table, only)
     for setup in table.setups():
         configs = [setup.config(seed, (*(setup.quick if quick else ()), *more)) for seed in seeds]
@@ -79,6 +80,13 @@ def reproduce(
             found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
             write_json(file, found.all(made))
     return found.all(made)
+
+
+def _check_settings(file: Path, settings: Sequence[str]) -> None:
+    """Refuse to replace a stored table by one with other settings."""
+    if file.exists() and (others := read_json(file)["settings"]) != list(settings):
+        kept = f"with --set {' --set '.join(others)}" if others else "without other settings"
+        raise UnspurError(f"{file} holds this table {kept}; move it, or name another folder with --out.")
 
 
 def _wanted(table: Table, only: Sequence[str]) -> set[Setup]:
@@ -107,13 +115,12 @@ class _Found:
     values: dict[Cell, dict[Setup, list[float]]] = field(default_factory=dict)
     skipped: dict[Setup, str] = field(default_factory=dict)  # and why
     done: list[dict[str, Any]] = field(default_factory=list)
-    fitted: dict[Setup, list[float]] = field(default_factory=dict)  # the training accuracy of each seed, where known
+    ended: dict[Setup, list[Ended]] = field(default_factory=dict)
 
     def add(
         self, setup: Setup, result: Mapping[str, Any], measured: Mapping[Cell, float], fitted: float | None
     ) -> None:
-        if fitted is not None:
-            self.fitted.setdefault(setup, []).append(fitted)
+        self.ended.setdefault(setup, []).append(Ended(result, fitted))
         for cell, value in measured.items():
             self.values.setdefault(cell, {}).setdefault(setup, []).append(value)
         self.done.append({name: result.get(name) for name in RUN})
@@ -136,10 +143,9 @@ class _Found:
         }
 
     def _unusable(self, cell: Cell) -> set[Setup]:
-        """The settings of a cell that were skipped, of which a seed diverged, or which fit their data too badly."""
-        fitted = {setup: min(self.fitted[setup]) for setup in cell.setups if self.fitted.get(setup)}
-        lost = max(fitted.values(), default=0.0) - LOST
-        return {setup for setup in cell.setups if setup in self.skipped or fitted.get(setup, lost) < lost}
+        """The settings of a cell that were skipped, of which a seed diverged, or which did not learn their data."""
+        good = usable({setup: self.ended.get(setup, []) for setup in cell.setups})
+        return {setup for setup in cell.setups if setup in self.skipped or setup not in good}
 
     def _label(self, setup: Setup) -> str:
         at = f", {setup.at}" if setup.at else ""

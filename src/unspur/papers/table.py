@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from unspur.abstention import selective_scores
-from unspur.analysis import FILE as ANALYSIS
-from unspur.analysis import analyze, figures
+from unspur.analysis import analyze, figures, stored_analysis
 from unspur.config import Config, configure
 from unspur.data.fetch import DataFiles
 from unspur.evaluation import predict
-from unspur.files import read_json
 from unspur.runs import Run
 
 
@@ -80,8 +78,7 @@ class Analysed:
     figure: str
 
     def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
-        stored = run.folder / ANALYSIS
-        analysis = read_json(stored) if stored.exists() else analyze(run.folder, data_dir=data_dir)
+        analysis = stored_analysis(run.folder) or analyze(run.folder, data_dir=data_dir)
         return figures(analysis).get(self.figure)
 
 

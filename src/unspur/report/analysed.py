@@ -62,6 +62,7 @@ class Analysed:
     kinds: tuple[str, ...]
     maps: tuple[Tile, ...]
     planes: tuple[Plane, ...]  # around the solution
+    warnings: tuple[str, ...]
     unknown: tuple[tuple[str, str], ...]
 
 
@@ -92,7 +93,8 @@ def _view(found: Mapping[str, Any], folder: Path, data: Dataset) -> Analysed:
         ),
         kinds=tuple(kinds.values()),
         maps=_tiles(maps, kinds, found["test"], data) if kinds else (),
-        planes=planes(found.get("surroundings")),  # older analyses lack it
+        planes=planes(found.get("surroundings")),  # older analyses lack these two
+        warnings=tuple(found.get("warnings", ())),
         unknown=tuple(found["unknown"].items()),
     )
 

@@ -6,6 +6,7 @@ This is how the large-learning-rate paper draws its Figures 1, 3 to 7 and 15 to 
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -50,7 +51,7 @@ def write_figure(found: Mapping[str, Any], path: Path, names: Sequence[str] | No
     try:
         write_text(path, text)
     except OSError as error:
-        raise UnspurError(f"Cannot write {path} ({error.strerror or error}); name another file.") from None
+        raise _cannot_write(path, error) from None
 
 
 def check_figure(settings: Sequence[Mapping[str, str]], path: Path) -> None:
@@ -58,6 +59,16 @@ def check_figure(settings: Sequence[Mapping[str, str]], path: Path) -> None:
     if path.suffix.lower() != ".svg":
         raise UnspurError(f"The figure is an SVG; name a file that ends in .svg instead of {path}.")
     _check_grid(settings)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: Path, error: OSError) -> UnspurError:
+    return UnspurError(f"Cannot write {path} ({error.strerror or error}); name another file.")
 
 
 def _check_grid(settings: Sequence[Mapping[str, str]]) -> None:

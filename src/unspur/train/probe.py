@@ -15,7 +15,7 @@ from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError, require
 from unspur.train.loop import Loss, measure, train
 from unspur.train.losses import cross_entropy
-from unspur.train.recipe import Constant, Optimiser
+from unspur.train.recipe import LARGEST_RATE, Constant, Optimiser
 from unspur.train.seeds import stream
 from unspur.train.session import Session
 
@@ -49,7 +49,7 @@ class Probe:
     def __post_init__(self) -> None:
         require(self.steps >= 1, f"probe.steps must be at least 1 but got {self.steps}.")
         require(self.samples >= 1, f"probe.samples must be at least 1 but got {self.samples}.")
-        require(self.factor > 1, f"probe.factor must be above 1 but got {self.factor}.")
+        require(1 < self.factor <= 1e6, f"probe.factor must be above 1 and at most 1e6 but got {self.factor}.")
         require(self.tries >= 1, f"probe.tries must be at least 1 but got {self.tries}.")
         require(0 < self.lost < 1, f"probe.lost must lie between 0 and 1 but got {self.lost}.")
 
@@ -87,13 +87,16 @@ class Probe:
 
     def _rates(self, start: float, trials: list[Trial]) -> Iterator[float]:
         """The rates still to try; whoever takes one adds its trial to ``trials`` before the next."""
-        done = len(trials)
+        done, up = len(trials), 0
         for number in range(self.tries):
-            if number >= done:
-                yield start * self.factor**number
-            if self._over(trials[: number + 1]):
+            rate = start * self.factor**number
+            if rate > LARGEST_RATE:
                 break
-        up = number + 1
+            if number >= done:
+                yield rate
+            up = number + 1
+            if self._over(trials[:up]):
+                break
         for down in range(1, self.tries + 1):
             before = trials[: up + down - 1]
             if any(trial.learned for trial in before[:-1]):

@@ -112,6 +112,8 @@ class WarmupStableDecay:
         return min(1.0, rise, fall)
 
 
+LARGEST_RATE = torch.finfo(torch.float32).max  # weights have no larger numbers
+
 Schedule = Constant | StepDecay | MultiStep | Drop | Cosine | WarmupStableDecay
 
 
@@ -131,7 +133,7 @@ class Recipe(ABC):
     asam: float = 0.0  # radius rho of adaptive sharpness-aware minimisation, which takes two passes a step; 0: off
 
     def __post_init__(self) -> None:
-        require(math.isfinite(self.lr) and self.lr > 0, f"lr must be a positive number but got {self.lr}.")
+        require(0 < self.lr <= LARGEST_RATE, f"lr must be above 0 and at most {LARGEST_RATE:.2g} but got {self.lr}.")
         require(self.epochs >= 0, f"epochs must be at least 0 but got {self.epochs}.")
         require(self.batch_size >= 1, f"batch_size must be at least 1 but got {self.batch_size}.")
         require(self.weight_decay >= 0, f"weight_decay must be at least 0 but got {self.weight_decay}.")

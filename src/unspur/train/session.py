@@ -80,7 +80,7 @@ class Session:
         if not self.folder or not self._path(self.folder, stage).exists():
             return None
         saved = load_state(self._path(self.folder, stage))
-        self.history[stage] = saved["history"]
+        self.history[stage] = json.loads(saved["history"].numpy().tobytes())
         self._earlier = max(self._earlier, saved["seconds"])
         state: dict[str, Any] = saved["state"]
         return state
@@ -88,7 +88,9 @@ class Session:
     def save(self, stage: str, state: dict[str, Any]) -> None:
         """Keep ``state`` (nested dicts and lists of tensors and plain values) until the fit ends."""
         if self.folder and self.fabric.is_global_zero:
-            saved = {"state": state, "history": self.history.get(stage, []), "seconds": self.seconds}
+            # A tensor, not text: the header of a safetensors file ends at 100 MB, and a line has a number a step.
+            history = torch.frombuffer(bytearray(json.dumps(self.history.get(stage, [])), "utf-8"), dtype=torch.uint8)
+            saved = {"state": state, "history": history, "seconds": self.seconds}
             save_state(self._path(self.folder, stage), saved)
             write_text(self.folder / "metrics.jsonl", self.lines())
 
