@@ -43,7 +43,7 @@ def unspur(monkeypatch, capsys):
         (["train", "erm", "mnist", "--set", "erm.lrr=1"], "Unknown key 'erm.lrr'. Did you mean 'erm.lr'?"),
         (["train", "erm", "mnist", "--set", "erm.lr=fast"], "erm.lr must be a number but got 'fast'."),
         (["train", "erm", "mnist", "--set", "erm.lr"], "A setting is KEY=VALUE"),
-        (["train", "erm", "mnist", "--set", "erm.lr=-1"], "lr must be a positive number but got -1.0."),
+        (["train", "erm", "mnist", "--set", "erm.lr=-1"], "lr must be above 0 and at most 3.4e+38 but got -1.0."),
         (["train", "erm", "biased_mnist", "--set", "data.conflict=1.5"], "between 0 and 1 but got 1.5"),
         (
             ["train", "erm", "biased_mnist", "--set", "data.conflict=0.1", "--set", "data.conflict_count=3"],
