@@ -222,16 +222,17 @@ def _stdout_on_stderr() -> Iterator[None]:
 def _connect(ray: Any, workers: int | None) -> None:
     """Connect to the cluster at RAY_ADDRESS, else to the one that runs here, else to a new one."""
     address = os.environ.get("RAY_ADDRESS")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address:
         _reach(address)
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    try:
-        ray.init(address=address or "auto", **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:  # nothing there; no address; another version of Ray
-        if address:
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:  # nothing there; no address; another Ray
             raise _unreachable(address, error) from None
-        if not isinstance(error, ConnectionError):
-            raise
+        return
+    try:
+        ray.init(address="auto", **quiet)
+    except ConnectionError:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
         ray.init(address="local", num_cpus=workers or processors(), include_dashboard=False, **quiet)
 

@@ -136,13 +136,11 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
     of each score with each key that is a number, ``with_accuracy`` that with the accuracy on the unbiased test set, or
     the first (Figure 12); both over all runs of usable points.
     """
-    ended = {
-        number: [Ended(_result(run, outcomes or {}), run.training_accuracy()) for run in _runs(point, out)]
-        for number, point in enumerate(points)
-    }
-    good, described = usable(ended), []
+    runs = [[Run.create(out, config) for config in point.configs] for point in points]
+    ended = [[Ended(_result(run, outcomes or {}), run.training_accuracy()) for run in own] for own in runs]
+    good, described = usable(dict(enumerate(ended))), []
     for number, point in enumerate(points):
-        rows = [_row(run, one) for run, one in zip(_runs(point, out), ended[number], strict=True)]
+        rows = [_row(run, end) for run, end in zip(runs[number], ended[number], strict=True)]
         names = dict.fromkeys(name for row in rows for name in row["scores"])
         described.append(
             {
@@ -163,10 +161,6 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
         "correlations": correlations(described),
         "with_accuracy": with_accuracy(described),
     }
-
-
-def _runs(point: Point, out: Path) -> list[Run]:
-    return [Run.create(out, config) for config in point.configs]
 
 
 def _result(stored: Run, outcomes: dict[str, Outcome]) -> dict[str, Any]:

@@ -42,15 +42,17 @@ def _learned(result: Mapping[str, Any]) -> bool:
 def gives_one_answer(scores: Mapping[str, Any]) -> bool:
     """Whether a model gave the same answer for every sample of a test set with more than one class.
 
+    Nothing right at all is not that: so does a shortcut on images where it misleads.
+
     >>> gives_one_answer({"groups": [{"y": 0, "accuracy": 1.0}, {"y": 1, "accuracy": 0.0}]})
     True
-    >>> gives_one_answer({"groups": [{"y": 0, "accuracy": 0.0}, {"y": 1, "accuracy": 0.0}]})  # class 2, if there is one
-    True
+    >>> gives_one_answer({"groups": [{"y": 0, "accuracy": 0.0}, {"y": 1, "accuracy": 0.0}]})
+    False
     >>> gives_one_answer({"groups": [{"y": 0, "accuracy": 1.0}, {"y": 1, "accuracy": 0.1}]})
     False
     """
     shares: dict[int, set[float]] = {}
     for group in scores["groups"]:
         shares.setdefault(group["y"], set()).add(group["accuracy"])
-    right = [share == {1.0} for share in shares.values()]
-    return len(right) > 1 and all(share in ({0.0}, {1.0}) for share in shares.values()) and sum(right) <= 1
+    right, wrong = (sum(share == {whole} for share in shares.values()) for whole in (1.0, 0.0))
+    return right == 1 and wrong == len(shares) - 1 > 0

@@ -84,7 +84,7 @@ def reproduce(
 
 def _check_settings(file: Path, settings: Sequence[str]) -> None:
     """Refuse to replace a stored table by one with other settings."""
-    if file.exists() and (others := read_json(file)["settings"]) != list(settings):
+    if file.exists() and (others := read_json(file).get("settings")) != list(settings):
         kept = f"with --set {' --set '.join(others)}" if others else "without other settings"
         raise UnspurError(f"{file} holds this table {kept}; move it, or name another folder with --out.")
 
