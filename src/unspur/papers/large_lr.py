@@ -218,7 +218,7 @@ DIFFERS_2 = f"Five values of each range, at most 50 epochs. {RATE}."
 NARROW = (
     "A CNN with a quarter of its channels in the place of ResNet-18, over its own five rates in Table 1; of the other "
     f"hyperparameters four values, at most 20 epochs. {RATE}; on Colored and Double MNIST 0.1439 and 0.1337: above, it "
-    "diverges."
+    "diverges on the whole training set."
 )
 QUICK = ("erm.epochs=1",)
 MODELS = {
