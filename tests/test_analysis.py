@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from unspur.analysis import FIGURES, FILE, _finite, _Look, analyze, figures
+from unspur.analysis import FIGURES, FILE, SHOWN_FILE, _finite, _Look, analyze, figures
 from unspur.config import configure
 from unspur.data.base import Dataset, Split
 from unspur.data.fetch import DataFiles
@@ -13,6 +13,7 @@ from unspur.data.regions import regions
 from unspur.errors import UnspurError
 from unspur.evaluation import activations
 from unspur.experiment import run
+from unspur.files import write_tensors
 from unspur.metrics.attribution import mean_shares
 from unspur.metrics.compress import compressibility, prune
 from unspur.metrics.represent import class_separation
@@ -81,6 +82,13 @@ def test_nodes_are_scored_on_the_test_set_and_columns_and_weights_on_the_samples
 def test_the_largest_loss_ratio_is_that_of_all_epochs(stored, found):
     lines = [json.loads(line) for line in (stored.folder / "metrics.jsonl").read_text().splitlines()]
     assert found["training"]["max_loss_ratio"] == max(line["loss_ratio"] for line in lines)
+
+
+def test_maps_of_an_earlier_analysis_are_not_taken_for_its_own(stored):
+    earlier = stored.folder / SHOWN_FILE
+    write_tensors(earlier, {"index": torch.zeros(1)})
+    analyze(stored.folder)  # bits are no pictures: there are no maps
+    assert not earlier.exists()
 
 
 def test_an_unknown_test_set_is_named(stored):

@@ -112,6 +112,8 @@ def analyze(
     }
     if look.shown:
         write_tensors(folder / SHOWN_FILE, look.shown)
+    else:  # those of an earlier analysis would be shown as this one's
+        (folder / SHOWN_FILE).unlink(missing_ok=True)
     found = {**_finite(found, look.unknown), "unknown": look.unknown}
     write_json(folder / FILE, found)
     return found

@@ -41,8 +41,8 @@ class Outcome(NamedTuple):
     reason: str | None = None
 
 
-Ended = Generator[tuple[int, Outcome], None, None]  # each job's number when it has ended
-Engine = Callable[[Sequence[Job], int | None], Ended]  # how many at once; None: as many as there are processors
+Outcomes = Generator[tuple[int, Outcome], None, None]  # each job's number when it has ended
+Engine = Callable[[Sequence[Job], int | None], Outcomes]  # how many at once; None: as many as there are processors
 
 
 def work(job: Job) -> Outcome:
@@ -88,7 +88,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def local(jobs: Sequence[Job], workers: int | None) -> Ended:
+def local(jobs: Sequence[Job], workers: int | None) -> Outcomes:
     """Work in up to ``workers`` processes of this machine; one that dies costs the run it was doing and no other."""
     waiting = deque(range(len(jobs)))
     busy: dict[Connection, tuple[BaseProcess, int]] = {}
@@ -161,7 +161,7 @@ def _cause(code: int | None) -> str:
     return f"The run's process ended with code {code}."
 
 
-def on_ray(jobs: Sequence[Job], workers: int | None) -> Ended:
+def on_ray(jobs: Sequence[Job], workers: int | None) -> Outcomes:
     """Work on a Ray cluster: the one that runs, else one that is started here and ends with the sweep.
 
     Every machine of the cluster must see the same folders and data, and have unspur installed.
