@@ -3,11 +3,11 @@
     python scripts/large_lr_sweeps.py [parity-fcn ...] [--rates 0.01,0.1] [--seeds 0,1,2] [--jobs 2] [--set KEY=VALUE]
                                       [--once 0.01] [--variant few]
 
-Each sweep trains as the table does (papers/large_lr.py), over five rates of the published range unless --rates says
-otherwise, and analyses every run; rates that --once names are tried with the first seed only. It writes
-results/large-lr/NAME.json, with every run's scores, and NAME.svg, the paper's figure; with --variant NAME-VARIANT, so
-that a sweep with other settings can stand beside the first. Then results/large-lr/README.md is written anew from all
-that is there; without names nothing else is done.
+Each sweep trains as the table does (papers/large_lr.py; the CNN with a quarter of its channels), over five rates of the
+published range unless --rates says otherwise, and analyses every run; rates that --once names are tried with the first
+seed only. It writes results/large-lr/NAME.json, with every run's scores, and NAME.svg, the paper's figure; with
+--variant NAME-VARIANT, so that a sweep with other settings can stand beside the first. Then results/large-lr/README.md
+is written anew from all that is there; without names nothing else is done.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from unspur.files import write_json, write_text
 from unspur.metrics.correlation import rank_correlation
-from unspur.papers.large_lr import ARCHS, COLUMNS, DATA, EPOCHS, MODELS, TABLE_1, parse, rates, settings
+from unspur.papers.large_lr import ARCHS, COLUMNS, DATA, EPOCHS, MODELS, NARROW, TABLE_1, parse, rates, settings
 from unspur.papers.reproduce import parse_seeds
 from unspur.report.sweeps import write_figure
 from unspur.sweep import plan, sweep
@@ -51,16 +51,17 @@ def published() -> dict[str, tuple[str, str, dict[str, tuple[float, float]]]]:
 def do(name: str, arguments: argparse.Namespace) -> None:
     """One sweep, whose results are written."""
     if name == NATURAL:
-        data, arch, own, span = "cifar10", "vgg11", settings("CIFAR-10", "CNN", EPOCHS["CNN"]), NATURAL_RATES
+        title, model, span, data = "CIFAR-10", "CNN", NATURAL_RATES, "cifar10"
     else:
         title, model, ranges = published()[name]
-        data, arch, own, span = DATA[title], ARCHS[model], settings(title, model, EPOCHS.get(model, 50)), ranges["rate"]
+        span, data = ranges["rate"], DATA[title]
+    own = (*settings(title, model, EPOCHS.get(model, 50)), *(NARROW if model == "CNN" else ()))
     tried = sorted(arguments.rates.split(",") if arguments.rates else rates(*span), key=float)
     once = (arguments.once or "").split(",")
     seeds, points = parse_seeds(arguments.seeds), []
     for rate in tried:
         chosen = seeds[:1] if rate in once else seeds
-        points += plan("erm", data, [f"erm.lr={rate}"], chosen, arch, [*own, *arguments.set])
+        points += plan("erm", data, [f"erm.lr={rate}"], chosen, ARCHS[model], [*own, *arguments.set])
     found = sweep(points, arguments.runs, jobs=arguments.jobs, analyze=True, progress=True, say=print)
     chosen = {key: value for key in ("rates", "seeds", "once", "variant") if (value := getattr(arguments, key))}
     given = [f"--{key} {value}" for key, value in chosen.items()] + [f"--set {setting}" for setting in arguments.set]

@@ -11,7 +11,7 @@ from unspur.data.base import Dataset, Split
 from unspur.data.fetch import DataFiles
 from unspur.data.regions import regions
 from unspur.errors import UnspurError
-from unspur.evaluation import activations
+from unspur.evaluation import activations, chosen
 from unspur.experiment import run
 from unspur.files import write_tensors
 from unspur.metrics.attribution import mean_shares
@@ -59,7 +59,8 @@ def test_its_figures_are_those_of_the_metrics(stored, found):
     curve = found["prunability"]["node"]
     assert curve["retained"][5] == pytest.approx(accuracy(prune(model, 0.5)) / accuracy(model))
     assert curve["mean"] == pytest.approx(sum(curve["retained"]) / 10)
-    shares = mean_shares(integrated_gradients(model, test.x[:200]), regions(stored.config.data, torch.Size([20])))
+    some = test.x[chosen(test, 200, stored.config.seed)]
+    shares = mean_shares(integrated_gradients(model, some), regions(stored.config.data, torch.Size([20])))
     assert found["attribution"]["integrated_gradients"]["shares"] == pytest.approx(shares, abs=1e-4)
     assert sum(shares.values()) == pytest.approx(1)
 
@@ -154,7 +155,7 @@ def test_background_is_what_lies_outside_the_objects_of_images_that_show_any():
     x = split.batch(torch.arange(4)).x.flatten(1)
     own = (model[1].weight.detach()[model(x).argmax(1)] * x).abs()
     share = own[:3, 1:].sum(1) / own[:3].sum(1)
-    found = seen.attribution({}, objects)["integrated_gradients"]["background"]
+    found = seen.attribution({}, objects[seen.index])["integrated_gradients"]["background"]
     assert found == pytest.approx(float(share.mean()), abs=1e-5)
 
 
@@ -168,6 +169,42 @@ def test_a_network_that_is_dead_is_warned_of_and_what_it_lacks_is_told():
     assert seen.attribution({})["integrated_gradients"] is None
     assert "does not depend on it" in seen.unknown["attribution.integrated_gradients"]
     assert not look(nn.Sequential(nn.Flatten(), nn.Linear(6, 2, bias=False))).warnings()
+
+
+def sorted_by_class(n=400):
+    y = torch.arange(n) * 2 // n
+    split = Split(torch.randn(n, 3, 8, 8, generator=torch.Generator().manual_seed(0)), y, {"bias": torch.arange(n) % 2})
+    return Dataset("made", split, split, {"test": split}, ("a", "b"), {"bias": ("x", "y")})
+
+
+def test_what_is_attributed_is_of_all_classes_even_where_images_are_sorted_by_class():
+    data = sorted_by_class()
+    seen = _Look(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), data, data.tests["test"], samples=1000, seed=0)
+    assert 70 < int(seen.sample.y[:200].sum()) < 130
+    assert sorted(seen.index.tolist()) == list(range(400))
+
+
+def test_losses_of_fitted_samples_are_not_lost_in_rounding():
+    # margins of 25 for aligned and 20 for conflicting samples: their losses are exp(-25) and exp(-20)
+    n = 40
+    bias, y = torch.arange(n) % 4 == 0, torch.zeros(n, dtype=torch.long)
+    y[n // 2 :] = 1
+    attribute = torch.where(bias, 1 - y, y)
+    margin = torch.where(bias, 20.0, 25.0) * (2 * y - 1)
+    split = Split(torch.stack([-margin, margin], 1) / 2, y, {"bias": attribute})
+    data = Dataset("made", split, split, {"test": split}, ("a", "b"), {"bias": ("x", "y")})
+    model = nn.Sequential(nn.Flatten(), nn.Linear(2, 2, bias=False))
+    with torch.no_grad():
+        model[1].weight.copy_(torch.eye(2))
+    seen = _Look(model, data, split, samples=n, seed=0)
+    found = seen.training([])
+    assert found["aligned_loss"] == pytest.approx(math.exp(-25), rel=1e-3)
+    assert found["loss_ratio"] == pytest.approx(math.exp(-5), rel=1e-3)
+    with torch.no_grad():
+        model[1].weight.mul_(10)
+    seen = _Look(model, data, split, samples=n, seed=0)
+    assert seen.training([])["loss_ratio"] is None
+    assert seen.unknown["training.loss_ratio"] == "The losses of conflicting samples are too small to be told from 0."
 
 
 def test_what_needs_attributes_says_so_where_there_are_none():

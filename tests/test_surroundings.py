@@ -59,11 +59,13 @@ def test_where_the_shortcut_has_its_own_place_attribution_tells_its_use():
 def test_the_selectivity_of_a_linear_models_inputs_is_not_its_spurious_use():
     found = surroundings(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), made(), "test", {}, points=1)
     assert found["spurious_by"] is None and found["spurious_use"] is None
+    assert "penultimate" in found["unknown"]["spurious_use"]
 
 
 def test_without_mask_or_attribute_spurious_use_is_unknown_and_the_rest_is_there():
     found = surroundings(network(), made(attributes=False), "test", {}, points=1)
     assert found["spurious_use"] is None and found["spurious_by"] is None
+    assert found["unknown"] == {"spurious_use": "The data has no attributes, and the shortcut no place of its own."}
     assert found["loss"][0][0] > 0
 
 
@@ -73,5 +75,5 @@ def test_a_value_that_is_not_finite_is_unknown_and_not_an_error():
         model[0].weight.mul_(1e30)
         model[2].weight.mul_(1e30)
     found = surroundings(model, made(), "test", {}, points=1)
-    assert found["loss"] == [[None]]
+    assert found["loss"] == [[None]] and found["unknown"]["loss"] == "Not a finite number at 1 of 1 places."
     assert json.dumps(found, allow_nan=False)

@@ -9,7 +9,7 @@ from unspur.config import configure
 from unspur.engines import Outcome, work
 from unspur.errors import UnspurError
 from unspur.runs import Run
-from unspur.sweep import _scores, _usable_range, correlations, plan, summary, sweep, with_accuracy
+from unspur.sweep import _scores, _usable, correlations, plan, summary, sweep, with_accuracy
 from unspur.usable import Ended
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
@@ -205,27 +205,33 @@ def test_a_network_with_one_answer_for_all_is_not_usable(tmp_path, here):
     assert [point["usable"] for point in summary(planned, tmp_path)["points"]] == [True, False]
 
 
-def described(usable, key="erm.lr", values=("0.001", "0.01", "0.1", "1", "10")):
-    return [{"settings": {key: value}, "usable": good} for value, good in zip(values, usable, strict=True)]
+RATES = ("0.001", "0.01", "0.1", "1", "10")
+
+
+def ended(well):
+    tests = {"test": {"groups": [{"y": 0, "accuracy": 0.9}, {"y": 1, "accuracy": 0.9}]}}
+    return [Ended({"status": "done", "tests": tests} if well else {"status": "diverged"}, 1.0)]
 
 
 @pytest.mark.parametrize(
-    ("usable", "found"),
+    ("well", "numbers", "span"),
     [
-        ((True, True, True, True, True), [0.001, 10.0]),
-        ((True, True, False, True, False), [0.001, 0.01]),  # up to the first that fails, whatever comes behind it
-        ((False, True, True, False, False), [0.01, 0.1]),  # too low to fit in the epochs there were
-        ((False,) * 5, None),
+        ((True, True, True, True, True), {0, 1, 2, 3, 4}, [0.001, 10.0]),
+        ((True, True, False, True, False), {0, 1}, [0.001, 0.01]),  # up to the first failure, whatever is behind it
+        ((False, True, True, False, False), {1, 2}, [0.01, 0.1]),
+        ((False,) * 5, set(), None),
     ],
 )
-def test_the_usable_range_ends_before_the_first_rate_that_fails(usable, found):
-    assert _usable_range(described(usable)) == found
-    assert _usable_range(described(usable)[::-1]) == found  # in whatever order the grid has them
+def test_rates_are_usable_up_to_the_first_that_fails(well, numbers, span):
+    settings, runs = [{"erm.lr": rate} for rate in RATES], [ended(good) for good in well]
+    assert _usable(settings, runs) == (numbers, span)
+    assert _usable(settings[::-1], runs[::-1]) == ({4 - number for number in numbers}, span)  # in whatever order
 
 
-def test_names_and_several_keys_have_no_range():
-    assert _usable_range(described((True, True), "erm", ("sgd", "adam"))) is None
-    assert _usable_range([{"settings": {"a": "1", "b": "2"}, "usable": True}]) is None
+def test_names_and_several_keys_have_no_order_and_no_range():
+    runs = [ended(True), ended(False), ended(True)]
+    assert _usable([{"erm": name} for name in ("sgd", "adam", "kron")], runs) == ({0, 2}, None)
+    assert _usable([{"a": "1", "b": str(number)} for number in range(3)], runs) == ({0, 2}, None)
 
 
 def test_scores_are_correlated_with_the_unbiased_accuracy_over_usable_points():

@@ -40,6 +40,27 @@ def test_a_setting_is_usable_if_all_its_runs_learned_and_fit_nearly_as_well_as_t
     assert usable(runs) == {"good", "not known"}
 
 
+def test_what_ends_well_beyond_a_failure_does_not_count_where_there_is_an_order():
+    weak, fine, lucky = [done(0.5)], [done(1.0), done(0.9)], [done(1.0)]
+    failures = {
+        "diverged": [done(1.0), Ended({"status": "diverged"}, None)],
+        "lost": [done(0.7)],
+        "dead": [done(1.0, 1.0, 0.0)],
+    }
+    for failure in failures.values():
+        runs = {0.1: weak, 0.2: fine, 0.4: failure, 0.8: lucky}
+        assert usable(runs) == {0.2, 0.8}
+        assert usable(runs, in_order=True) == {0.2}
+
+
+@pytest.mark.parametrize(
+    "own", [[], [Ended({"status": "failed"}, None)], [done(1.0), Ended({"status": "unfinished"}, None)]]
+)
+def test_a_setting_that_was_not_run_to_its_end_is_no_failure(own):
+    runs = {0.1: [done(1.0)], 0.2: own, 0.4: [done(1.0)]}
+    assert usable(runs, in_order=True) == {0.1, 0.4}
+
+
 def test_a_dead_network_is_not_the_best_that_others_are_compared_with():
     assert usable({"dead": [done(0.95, 0.0, 1.0)], "alive": [done(0.6)]}) == {"alive"}
 

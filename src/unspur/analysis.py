@@ -32,7 +32,7 @@ from unspur.surroundings import surroundings
 T = TypeVar("T")
 
 FILE = "analysis.json"
-FORMAT = 2  # of that file; another number wherever a figure begins to mean something else
+FORMAT = 3  # of that file; another number wherever a figure begins to mean something else
 SHOWN_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
 SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C), and to score pruned columns and weights
 ATTRIBUTED = 200  # of these, whose attributions are looked at
@@ -107,7 +107,7 @@ def analyze(
         "norms": {"parameters": parameter_norm(model), "logits": logit_norm(look.logits)},
         "training": look.training(ratios),
         "warnings": look.warnings(),
-        "surroundings": surroundings(model, data, name, masks, seed=stored.config.seed) if around else None,
+        "surroundings": look.around(name, masks, stored.config.seed) if around else None,
         "seconds": round(time.monotonic() - began, 1),
     }
     if look.shown:
@@ -257,13 +257,19 @@ class _Look:
             "No image that has any attribution shows an object.",
         )
 
+    def around(self, test: str, masks: Mapping[str, Tensor], seed: int) -> dict[str, Any]:
+        found = surroundings(self.model, self.data, test, masks, seed=seed)
+        self.unknown |= {f"surroundings.{name}": why for name, why in found.pop("unknown").items()}
+        return found
+
     def training(self, ratios: Iterable[float]) -> dict[str, float | None]:
         """The largest loss ratio; mean losses of aligned and conflicting training samples, one over the other (B)."""
         aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
         if aligned is None:
             self.unknown["training"] = NO_ATTRIBUTES
             return dict.fromkeys(("max_loss_ratio", "aligned_loss", "conflicting_loss", "loss_ratio"))
-        losses = functional.cross_entropy(predict(self.model, self.train), self.train.y, reduction="none")
+        # in float32 the loss of a sample with a margin above 17, which is common once all are fitted, would be 0
+        losses = functional.cross_entropy(predict(self.model, self.train).double(), self.train.y, reduction="none")
         means = mean_losses(losses, ~aligned)
         return {
             "max_loss_ratio": self.known(
@@ -272,7 +278,11 @@ class _Look:
             "aligned_loss": means.aligned,
             "conflicting_loss": means.conflicting,
             "loss_ratio": self.known(
-                "training.loss_ratio", lambda: means.ratio, "There are not both aligned and conflicting samples."
+                "training.loss_ratio",
+                lambda: means.ratio,
+                "The losses of conflicting samples are too small to be told from 0."
+                if means.conflicting == 0
+                else "There are not both aligned and conflicting samples.",
             ),
         }
 

@@ -39,15 +39,13 @@ def activations(model: nn.Module, split: Split, batch_size: int = 500) -> Tensor
 
 
 def chosen(split: Split, count: int, seed: int) -> Tensor:
-    """The numbers of at most ``count`` samples, drawn at random; all of them in order if there are no more."""
-    if len(split) <= count:
-        return torch.arange(len(split))
+    """The numbers of at most ``count`` samples, drawn at random: the first of them are of all classes as well."""
     return torch.randperm(len(split), generator=stream(seed, "analysis"))[:count]
 
 
 def some(split: Split, count: int, seed: int) -> Split:
     """At most ``count`` samples of ``split``, drawn at random."""
-    return split if len(split) <= count else split.subset(chosen(split, count, seed))
+    return split.subset(chosen(split, count, seed))
 
 
 def evaluate(model: nn.Module, data: Dataset) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unspur.data.base import Dataset, Split
-from unspur.errors import UnspurError
+from unspur.errors import UnspurError, require
 from unspur.evaluation import activations, predict, some
 from unspur.metrics.attribution import mean_shares
 from unspur.metrics.landscape import landscape
@@ -32,22 +32,28 @@ def surroundings(
     ``loss`` is that of training samples, ``accuracy`` that of test samples. ``spurious_use`` is the share of Integrated
     Gradients on the mask ``spurious`` where there is one, else the mean bias-selectivity of the penultimate neurons for
     the first attribute, as ``spurious_by`` says; without either both are None. So is a value that is not finite.
+    ``unknown`` says why there is none.
     """
     train, tested = (some(split, SAMPLES, seed) for split in (data.train, data.tests[test]))
     measures: dict[str, Measure] = {
         "loss": lambda moved: float(functional.cross_entropy(predict(moved, train), train.y)),
         "accuracy": lambda moved: float((predict(moved, tested).argmax(1) == tested.y).double().mean()),
     }
-    by, use = _spurious_use(model, tested, masks)
-    if use:
-        measures["spurious_use"] = use
+    unknown: dict[str, str] = {}
+    try:
+        by, measures["spurious_use"] = _spurious_use(model, tested, masks)
+    except UnspurError as error:
+        by, unknown["spurious_use"] = None, str(error)
     found = landscape(model, measures, points=points, seed=seed)
     planes = {name: [[_finite(value) for value in row] for row in rows] for name, rows in found.values.items()}
-    return {"axis": list(found.axis), "spurious_use": None, **planes, "spurious_by": by}
+    for name, rows in planes.items():
+        if gaps := sum(value is None for row in rows for value in row):
+            unknown[name] = f"Not a finite number at {gaps} of {points**2} places."
+    return {"axis": list(found.axis), "spurious_use": None, **planes, "spurious_by": by, "unknown": unknown}
 
 
-def _spurious_use(model: nn.Module, tested: Split, masks: Mapping[str, Tensor]) -> tuple[str | None, Measure | None]:
-    """How spurious use can be measured for this model and data, and the measure."""
+def _spurious_use(model: nn.Module, tested: Split, masks: Mapping[str, Tensor]) -> tuple[str, Measure]:
+    """How spurious use can be measured for this model and data, and the measure; an error if it cannot."""
 
     def share(moved: nn.Module) -> float:
         device = next(moved.parameters()).device
@@ -61,13 +67,9 @@ def _spurious_use(model: nn.Module, tested: Split, masks: Mapping[str, Tensor]) 
 
     if "spurious" in masks:
         return "attribution", share
-    if tested.attributes:
-        try:
-            selectivity(model)
-        except UnspurError:  # no penultimate layer, or a single value of the attribute
-            return None, None
-        return "selectivity", selectivity
-    return None, None
+    require(bool(tested.attributes), "The data has no attributes, and the shortcut no place of its own.")
+    selectivity(model)  # an error if there is no penultimate layer, or a single value of the attribute
+    return "selectivity", selectivity
 
 
 def _finite(value: float) -> float | None:

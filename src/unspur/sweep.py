@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,14 +131,15 @@ def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
 def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> dict[str, Any]:
     """What the runs of ``points`` found: for each point the mean and deviation of every score over its seeds.
 
-    ``usable`` says whether every seed of a point ended well (``usable.py``). ``usable_range`` is the lowest and highest
-    usable value of a grid over one number, up to the first that is not (4.2). ``correlations`` has the rank correlation
-    of each score with each key that is a number, ``with_accuracy`` that with the accuracy on the unbiased test set, or
-    the first (Figure 12); both over all runs of usable points.
+    ``usable`` says whether every seed of a point ended well (``usable.py``); in a grid over one number no point is
+    beyond the first that did not. ``usable_range`` is the lowest and highest usable value of such a grid (4.2).
+    ``correlations`` has the rank correlation of each score with each key that is a number, ``with_accuracy`` that with
+    the accuracy on the unbiased test set, or the first (Figure 12); both over all runs of usable points.
     """
     runs = [[Run.create(out, config) for config in point.configs] for point in points]
     ended = [[Ended(_result(run, outcomes or {}), run.training_accuracy()) for run in own] for own in runs]
-    good, described = usable(dict(enumerate(ended))), []
+    good, span = _usable([point.settings for point in points], ended)
+    described = []
     for number, point in enumerate(points):
         rows = [_row(run, end) for run, end in zip(runs[number], ended[number], strict=True)]
         names = dict.fromkeys(name for row in rows for name in row["scores"])
@@ -157,10 +158,24 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
         "arch": first.arch.name,
         "seeds": sorted({config.seed for point in points for config in point.configs}),
         "points": described,
-        "usable_range": _usable_range(described),
+        "usable_range": span,
         "correlations": correlations(described),
         "with_accuracy": with_accuracy(described),
     }
+
+
+def _usable(
+    settings: Sequence[Mapping[str, str]], ended: Sequence[Sequence[Ended]]
+) -> tuple[set[int], list[float] | None]:
+    """The numbers of the usable points; of a grid over one number also its lowest and highest usable value."""
+    (key, *others), numbers = settings[0], range(len(settings))
+    places = None if others else _places(settings, key)
+    if places is None:
+        return usable({number: ended[number] for number in numbers}), None
+    rising = sorted(numbers, key=places.__getitem__)
+    good = usable({number: ended[number] for number in rising}, in_order=True)
+    kept = [places[number] for number in rising if number in good]
+    return good, [kept[0], kept[-1]] if kept else None
 
 
 def _result(stored: Run, outcomes: dict[str, Outcome]) -> dict[str, Any]:
@@ -208,24 +223,12 @@ def _spread(values: Sequence[float]) -> dict[str, Any]:
     return {"mean": statistics.fmean(values), "deviation": deviation, "n": len(values)}
 
 
-def _places(points: Sequence[dict[str, Any]], key: str) -> list[float] | None:
+def _places(settings: Sequence[Mapping[str, str]], key: str) -> list[float] | None:
     """Each point's value of ``key``; None if they are names, which have no order."""
     try:
-        return [float(point["settings"][key]) for point in points]
+        return [float(chosen[key]) for chosen in settings]
     except ValueError:
         return None
-
-
-def _usable_range(points: Sequence[dict[str, Any]]) -> list[float] | None:
-    """From the lowest usable value of the grid's only key up to the last before one that is not."""
-    key, *others = points[0]["settings"]
-    places = _places(points, key)
-    if others or places is None:
-        return None
-    ordered = sorted(zip(places, (point["usable"] for point in points), strict=True))
-    above = itertools.dropwhile(lambda pair: not pair[1], ordered)
-    kept = [place for place, _ in itertools.takewhile(lambda pair: pair[1], above)]
-    return [kept[0], kept[-1]] if kept else None
 
 
 def with_accuracy(points: Sequence[dict[str, Any]]) -> dict[str, float | None]:
@@ -246,7 +249,7 @@ def correlations(points: Sequence[dict[str, Any]]) -> dict[str, dict[str, float 
     """The rank correlation of every score with every key of the grid whose values are numbers."""
     found: dict[str, dict[str, float | None]] = {}
     for key in points[0]["settings"]:
-        places = _places(points, key)
+        places = _places([point["settings"] for point in points], key)
         if places is None:
             continue
         good = [(place, point) for place, point in zip(places, points, strict=True) if point["usable"]]

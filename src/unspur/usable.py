@@ -1,12 +1,14 @@
 """Which settings of a sweep are usable: those "up to the point of divergence or drastic performance loss".
 
-That is section 4.2 of the large-learning-rate paper, which means a loss of more than 25 points of accuracy. A network
-that gives one answer whatever it is shown is lost too, however frequent that answer is: it is perfectly prunable and
-compressible, and would win every column of Table 1.
+That is section 4.2 of the large-learning-rate paper, which means a loss of more than 25 points of test accuracy; here
+it is training accuracy, since nothing is chosen by test data, and so a rate too low to fit the data in its epochs drops
+out as well. A network that gives one answer whatever it is shown is lost too, however frequent that answer is: it is
+perfectly prunable and compressible, and would win every column of Table 1.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,16 +24,26 @@ class Ended(NamedTuple):
     fitted: float | None
 
 
-def usable(runs: Mapping[K, Sequence[Ended]]) -> set[K]:
-    """The settings all of whose runs are done, give more than one answer, and fit not 25 points worse than the best."""
-    good = {key: [run for run in own if _learned(run.result)] for key, own in runs.items()}
-    fitted = [run.fitted for own in good.values() for run in own if run.fitted is not None]
+def usable(runs: Mapping[K, Sequence[Ended]], *, in_order: bool = False) -> set[K]:
+    """The settings all of whose runs are done, give more than one answer, and fit not 25 points worse than the best.
+
+    ``in_order`` says that they go from weak to strong: then none counts beyond the first that fails, even if it ended
+    well by luck. Settings that were not run, or whose runs broke off, are not usable, but no failure either.
+    """
+    fitted = [run.fitted for own in runs.values() for run in own if _learned(run.result) and run.fitted is not None]
     least = max(fitted, default=0.0) - LOST
-    return {
-        key
-        for key, own in runs.items()
-        if own and len(good[key]) == len(own) and all(run.fitted is None or run.fitted >= least for run in own)
-    }
+
+    def lost(run: Ended) -> bool:
+        if run.result["status"] != "done":
+            return bool(run.result["status"] == "diverged")
+        return not _learned(run.result) or (run.fitted is not None and run.fitted < least)
+
+    done = {key for key, own in runs.items() if own and all(run.result["status"] == "done" for run in own)}
+    failures = {key for key, own in runs.items() if any(map(lost, own))}
+    if not in_order:
+        return done - failures
+    upwards = itertools.dropwhile(lambda key: key not in done - failures, runs)
+    return done & set(itertools.takewhile(lambda key: key not in failures, upwards))
 
 
 def _learned(result: Mapping[str, Any]) -> bool:

@@ -80,6 +80,18 @@ def test_a_constant_answer_at_every_rate_is_an_error(monkeypatch):
         LargeLR().fit(model(), split())
 
 
+def test_a_result_below_the_probe_at_every_rate_is_kept_with_a_warning(monkeypatch):
+    rigged(monkeypatch, dict.fromkeys((0.1, 0.2, 0.4), "is lost"))
+    facts = LargeLR().fit(model(), split()).facts
+    assert facts["lr"] == 0.1 and len(facts["given_up"]) == 2
+    assert facts["warnings"] == [
+        "It fitted 0.6400 of the training samples, the probe 0.9000. No lower rate had passed the probe; begin with a "
+        "lower erm.lr."
+    ]
+    rigged(monkeypatch, {0.4: "is lost"})
+    assert "warnings" not in LargeLR().fit(model(), split()).facts
+
+
 def test_no_rate_is_chosen_that_kills_the_network_where_one_class_is_frequent():
     x = torch.randn(600, 20, generator=torch.Generator().manual_seed(0))
     data = Split(x, (x[:, 0] > -0.77).long())  # 78 % of one class

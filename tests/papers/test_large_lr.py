@@ -23,9 +23,23 @@ def test_the_published_values_are_where_the_paper_has_them():
     assert published(two, "MNIST-CIFAR, ASAM", "Avg. CSI max") == 0.261
 
 
-def test_no_value_is_misread_in_order():
-    for text in (TABLE_1, TABLE_2):
-        assert all(low <= high for _, _, ranges in parse(text) for low, high in ranges)
+@pytest.mark.parametrize(
+    ("text", "sums"),
+    [
+        (TABLE_1, (0.0601001, 5.7651, 1174.877, 1533.617, 10.58, 16.979, 6.386, 10.793, 4.611, 8.53, 3.814, 8.486)),
+        (TABLE_2, (0.375342, 109.65, 1507.844, 1858.028, 7.915, 17.218, 9.397, 14.047)),
+    ],
+)
+def test_no_value_has_changed_since_all_were_compared_with_the_paper(text, sums):
+    rows = [ranges for _, _, ranges in parse(text)]
+    assert all(low <= high for ranges in rows for low, high in ranges)
+    added = [sum(ranges[column][side] for ranges in rows) for column in range(len(rows[0])) for side in (0, 1)]
+    assert added == pytest.approx(sums, rel=1e-7)
+
+
+def test_the_cnn_is_the_papers_and_has_a_narrow_variant():
+    widths = {name: BY_NAME[f"table1-{name}"].cells[0].over[0].config(0).arch.width for name in ("cnn", "cnn-narrow")}
+    assert widths == {"cnn": 1.0, "cnn-narrow": 0.25}
 
 
 def test_rates_go_through_the_published_range():
@@ -91,6 +105,17 @@ def test_a_setting_that_lost_a_quarter_of_the_training_accuracy_does_not_either(
     for setup, value, fitted in zip(SETUPS, (70.0, 60.0, 10.0), (1.0, 0.76, 0.74), strict=True):
         seen.add(setup, done, {cell: value}, fitted)
     assert seen.all({})["cells"][0]["at"] == "erm.lr=0.2"
+
+
+def test_a_rate_beyond_one_that_diverged_does_not_either():
+    cell = Cell("row", "column", 1.0, over=SETUPS, pick="highest")
+    seen = _Found(Table("large_lr", "tiny", "caption", (cell,), ()))
+    done = {"status": "done", "tests": {"test": {"groups": [{"y": 0, "accuracy": 0.9}, {"y": 1, "accuracy": 0.5}]}}}
+    seen.add(SETUPS[0], done, {cell: 60.0}, 1.0)
+    seen.add(SETUPS[2], done, {cell: 80.0}, 1.0)
+    assert seen.all({})["cells"][0]["at"] == "erm.lr=0.4"  # what was not run is no failure
+    seen.fail(SETUPS[1], {"status": "diverged", "reason": "The loss was not finite."})
+    assert seen.all({})["cells"][0]["at"] == "erm.lr=0.1"
 
 
 def test_a_rate_that_diverges_leaves_the_others_and_is_named(tmp_path):

@@ -8,6 +8,7 @@ from unspur.train.recipe import (
     SGD,
     Adadelta,
     Adam,
+    AdamW,
     Constant,
     Cosine,
     Drop,
@@ -28,6 +29,7 @@ from unspur.train.recipe import (
         (MultiStep(at=(1, 3), gamma=0.1), 3.0, 0.01),
         (Cosine(), 0.0, 1.0),
         (Cosine(), 2.5, 0.5),  # half way of five epochs: (1 + cos(pi/2)) / 2
+        (WarmupStableDecay(warmup=0.2, decay=0.4), 0.0, 0.0),
         (WarmupStableDecay(warmup=0.2, decay=0.4), 0.5, 0.5),  # half of the first of five epochs
         (WarmupStableDecay(warmup=0.2, decay=0.4), 2.0, 1.0),
         (WarmupStableDecay(warmup=0.2, decay=0.4), 4.0, 0.5),  # one of the last two epochs is left
@@ -91,6 +93,17 @@ def test_a_factor_that_leaves_no_rate_is_named(schedule, gamma):
 def test_an_epoch_before_the_first_is_named():
     with pytest.raises(UnspurError, match=r"schedule\.at must have epochs from 0 but got \[5, -1\]"):
         MultiStep(at=(5, -1))
+
+
+def test_adamw_is_torchs_with_its_weight_decay():
+    ours, theirs = (torch.ones(3, requires_grad=True) for _ in range(2))
+    for value, optimiser in ((ours, AdamW().optimiser([ours])), (theirs, torch.optim.AdamW([theirs], lr=1e-3))):
+        value.sum().backward()
+        optimiser.step()
+    plain = torch.ones(3, requires_grad=True)
+    plain.sum().backward()
+    Adam().optimiser([plain]).step()
+    assert torch.equal(ours, theirs) and not torch.equal(ours, plain)
 
 
 def test_adadelta_is_torchs_with_the_rate_of_its_mnist_example():

@@ -25,7 +25,8 @@ class LargeLR:
     """Train at the highest learning rate that still converges, found by a short probe (large-LR, section 4.2).
 
     A rate may pass the probe and fail later: if the training diverges, or ends too far below what the probe reached or
-    with a constant answer, it begins anew at the next lower rate that passed.
+    with a constant answer, it begins anew at the next lower rate that passed. At the last of them, an end below the
+    probe is kept with a warning.
     """
 
     name: ClassVar[str] = "large_lr"
@@ -43,6 +44,7 @@ class LargeLR:
         best = max(trial.accuracy for trial in trials if trial.accuracy is not None)
         initial = copy.deepcopy(model.state_dict())
         given_up: list[dict[str, Any]] = []
+        warnings: list[str] = []
         for rate in rates:
             stage = f"erm-{len(given_up) + 1}" if given_up else "erm"
             model.load_state_dict(initial)
@@ -57,11 +59,12 @@ class LargeLR:
             if end.learned and (end.accuracy or 0.0) >= best - self.probe.lost:
                 break
             if rate == rates[-1]:
-                _require_learned(end)  # worse than the probe, but there is no rate left to try
+                _require_learned(end)
+                warnings = [f"{_told(end, best)} No lower rate had passed the probe; begin with a lower erm.lr."]
                 break
             given_up.append({"lr": rate, "why": _told(end, best)})
         facts = {"lr": rate, "stage": stage, "given_up": given_up, "probe": [trial._asdict() for trial in trials]}
-        return Fit(model, facts=facts)
+        return Fit(model, facts=facts | ({"warnings": warnings} if warnings else {}))
 
 
 def _told(end: Trial, best: float) -> str:

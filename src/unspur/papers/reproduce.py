@@ -75,7 +75,7 @@ def reproduce(
                 say(f"Skipped {found.skip(setup, str(error))}: {error}")
                 break
             if result["status"] != "done":
-                found.skip(setup, result["reason"])
+                found.fail(setup, result)
                 continue
             found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
             write_json(file, found.all(made))
@@ -130,6 +130,11 @@ class _Found:
         self.skipped[setup] = why
         return self._label(setup)
 
+    def fail(self, setup: Setup, result: Mapping[str, Any]) -> None:
+        """Remember a run of ``setup`` that has ended badly."""
+        self.ended.setdefault(setup, []).append(Ended(result, None))
+        self.skipped[setup] = result["reason"]
+
     def all(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """The whole table as plain values, and how it was ``made``; the commit is that of this reading."""
         return {
@@ -143,8 +148,12 @@ class _Found:
         }
 
     def _unusable(self, cell: Cell) -> set[Setup]:
-        """The settings of a cell that were skipped, of which a seed diverged, or which did not learn their data."""
-        good = usable({setup: self.ended.get(setup, []) for setup in cell.setups})
+        """The settings of a cell that were skipped, of which a seed diverged, or which did not learn their data.
+
+        A cell that is the lowest or highest value of several settings has them from weak to strong.
+        """
+        in_order = cell.pick != "mean"
+        good = usable({setup: self.ended.get(setup, []) for setup in cell.setups}, in_order=in_order)
         return {setup for setup in cell.setups if setup in self.skipped or setup not in good}
 
     def _label(self, setup: Setup) -> str:

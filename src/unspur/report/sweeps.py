@@ -81,7 +81,7 @@ def _check_grid(settings: Sequence[Mapping[str, str]]) -> None:
 def figure(found: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
     """The picture as SVG; without ``names`` accuracies and, of analysed runs, what the paper shows.
 
-    Points that are not usable (a seed diverged or lost 25 points) are left out, as in the paper, and named.
+    Points that are not usable (by ``usable.py``, as the paper leaves such rates out) are named below it.
     """
     settings = [point["settings"] for point in found["points"]]
     _check_grid(settings)

@@ -93,7 +93,7 @@ class Cosine:
 
 @dataclass(frozen=True)
 class WarmupStableDecay:
-    """Rise linearly, stay, and fall linearly to zero."""
+    """Rise linearly from zero, which is the rate of the first step, stay, and fall linearly to zero."""
 
     name: ClassVar[str] = "wsd"
     warmup: float = 0.1  # share of the training in which the rate rises
@@ -128,7 +128,7 @@ class Recipe(ABC):
     weight_decay: float = 0.0
     schedule: Schedule = Constant()  # constant, step, multistep, drop, cosine or wsd
     until_accuracy: float | None = None  # stop once the training accuracy of an epoch's end reaches this
-    until_loss: float | None = None  # stop once the training loss of an epoch's end falls to this
+    until_loss: float | None = None  # stop once the training loss, as it is minimised, falls to this at an epoch's end
     l1: float = 0.0  # times the sum of all parameters' magnitudes, added to the loss
     asam: float = 0.0  # radius rho of adaptive sharpness-aware minimisation, which takes two passes a step; 0: off
 
@@ -206,10 +206,11 @@ class Adam(Recipe):
 
 @dataclass(frozen=True)
 class AdamW(Recipe):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay; its defaults are PyTorch's."""
 
     name: ClassVar[str] = "adamw"
     lr: float = 1e-3
+    weight_decay: float = 0.01
 
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=self.lr, weight_decay=self.weight_decay)
