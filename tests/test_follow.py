@@ -33,8 +33,10 @@ def network():
 
 
 class Moment:
-    def __init__(self, model):
-        self.model = model
+    stage, epoch = "erm", 0
+
+    def __init__(self, model, epoch=0):
+        self.model, self.epoch = model, epoch
 
 
 def figures(neuron, model=None):
@@ -53,6 +55,32 @@ def test_a_neurons_spurious_use_is_its_share_of_what_it_fires_for():
 
 def test_a_neuron_that_never_fires_uses_nothing_that_could_be_told():
     assert "neuron_spurious_use" not in figures(1)
+
+
+def test_the_neuron_is_looked_at_every_20_steps_and_its_change_is_relative():
+    observer, model = Attributions(split(), MASKS, 0, seed=0), network()
+    for step in range(41):
+        if step == 20:  # from 3 x_core + x_spurious to 3 x_core + 5 x_spurious: from 4 to 8, a change of 4 / (4 + 8)
+            model[0].weight.data[0, 1] = 5.0
+        observer.see(Moment(model))
+    found = observer.figures()
+    uses, changes = found["neuron_uses"], found["neuron_changes"]
+    assert len(uses) == len(changes) == 41
+    assert [uses[step] for step in (0, 20, 40)] == pytest.approx([0.25, 0.625, 0.625], abs=1e-4)
+    assert [changes[step] for step in (0, 20, 40)] == [None, 0.3333, 0.0]
+    assert {uses[step] for step in range(41) if step % 20} == {None}
+    observer.see(Moment(model, epoch=1))
+    assert observer.figures()["neuron_changes"] == [None]  # as a run that is resumed here would note
+
+
+def test_a_neuron_that_begins_to_fire_has_changed_wholly_and_one_that_does_not_fire_not_at_all():
+    observer, model = Attributions(split(), MASKS, 1, seed=0), network()
+    for step in range(41):
+        if step == 40:
+            model[0].weight.data[1] = 1.0
+        observer.see(Moment(model))
+    changes = observer.figures()["neuron_changes"]
+    assert (changes[20], changes[40]) == (None, 1.0)
 
 
 def test_it_follows_the_neuron_through_training():
@@ -75,6 +103,7 @@ def test_following_changes_no_weight_and_is_written_with_the_run(tmp_path):
     plain, followed = (Run.create(tmp_path / name, config).folder for name in ("plain", "followed"))
     assert (plain / "model.safetensors").read_bytes() == (followed / "model.safetensors").read_bytes()
     lines = [json.loads(line) for line in (followed / "metrics.jsonl").read_text().splitlines()]
+    assert all(len(line["neuron_uses"]) == len(line["loss_ratios"]) for line in lines)
     shares = [sum(line[f"{part}_attribution"] for part in ("core", "spurious", "noise")) for line in lines]
     assert shares == pytest.approx([1.0, 1.0])
 

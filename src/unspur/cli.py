@@ -72,7 +72,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
     follow: Annotated[
         int | None,
-        typer.Option(metavar="N", help="After each epoch, see where attributions lie and what neuron N uses."),
+        typer.Option(metavar="N", help="See where attributions lie, and what neuron N uses and when it changes."),
     ] = None,
     data_dir: DataDir = None,
     as_json: Json = False,

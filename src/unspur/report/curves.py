@@ -16,7 +16,11 @@ NAMES = {
     "val_mined_accuracy": "validation accuracy, mined",
     "val_other_accuracy": "validation accuracy, others",
 }
-STEPS, STEPPED = "loss_ratios", "loss of conflicting samples, share"  # the only quantity noted at every step
+STEPPED = {  # what is noted step by step
+    "loss_ratios": "loss of conflicting samples, share",
+    "neuron_uses": "the neuron's spurious use",
+    "neuron_changes": "the neuron's change in 20 steps",
+}
 PARTS = 100  # of a curve over steps, each drawn as the mean of its steps
 COUNTED = ("epoch", "step")  # what a horizontal axis may count: the first that a stage's lines have
 
@@ -87,8 +91,9 @@ def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
         values = [(float(line.get(along, number)), line.get(key)) for number, line in enumerate(lines, 1)]
         if points := [(x, float(y)) for x, y in values if isinstance(y, int | float) and math.isfinite(y)]:
             charts.append(_chart(key, points, along))
-    if points := _parts([value for line in lines for value in line.get(STEPS) or ()]):
-        charts.append(_chart(STEPPED, points, "step"))
+    for key, title in STEPPED.items():
+        if points := _parts([value for line in lines for value in line.get(key) or ()]):
+            charts.append(_chart(title, points, "step"))
     return tuple(charts)
 
 
