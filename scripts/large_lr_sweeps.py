@@ -93,8 +93,9 @@ def page() -> str:
 
 def overview(sweeps: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """All sweeps beside Table 1: the lowest and highest mean of each score over usable rates."""
-    yield "Lowest and highest mean over usable rates (none whose training diverged with any seed, lost 25 points of"
-    yield "accuracy or gave one answer for all), in brackets as published, then the rank correlation with the rate."
+    yield "Lowest and highest mean over usable rates (below the first whose training diverged with any seed, lost 25"
+    yield "points of training accuracy or gave one answer for all; a rate too low to come within 25 points of the best"
+    yield "is not usable either), in brackets as published, then the rank correlation with the rate."
     yield "CIFAR-10 has no planted shortcut: its accuracy is that of the test set.\n"
     yield f"| sweep, rates, seeds | {' | '.join(SCORES)} |"
     yield f"| --- |{' --- |' * len(SCORES)}"
