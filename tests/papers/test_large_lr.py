@@ -130,3 +130,7 @@ def test_a_rate_that_diverges_leaves_the_others_and_is_named(tmp_path):
     assert [cell["at"] for cell in found["cells"]] == ["erm.lr=0.1"] * 2
     assert 0 < found["cells"][1]["ours"] < 1
     assert list(found["skipped"]) == ["row: erm on parity, fcn, erm.lr=1e30"]
+    other = Cell("other", "Test Acc.", 1.0, None, Setup("erm", "parity", "fcn", tiny), Score("unbiased"))
+    both = Table("large_lr", "both", "caption", (*cells, other), ())
+    left = reproduce(both, [0], results=tmp_path / "results", runs=tmp_path / "runs", only=["other"])
+    assert left["skipped"] == found["skipped"]  # what is only read has diverged as well

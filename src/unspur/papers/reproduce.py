@@ -17,7 +17,7 @@ from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
-from unspur.runs import Run
+from unspur.runs import ENDED, Run
 from unspur.usable import Ended, usable
 from unspur.version import commit
 
@@ -65,7 +65,7 @@ def reproduce(
     for setup in table.setups():
         configs = [setup.config(seed, (*(setup.quick if quick else ()), *more)) for seed in seeds]
         if setup not in wanted:
-            configs = [config for config in configs if _is_done(runs, config)]
+            configs = [config for config in configs if _has_ended(runs, config)]
             if not configs:
                 found.skip(setup, f"left out by --only {' --only '.join(only)}.")
         for config in configs:
@@ -99,9 +99,9 @@ def _wanted(table: Table, only: Sequence[str]) -> set[Setup]:
     return {setup for setup, own in names.items() if own.issuperset(only)}
 
 
-def _is_done(runs: Path, config: Config) -> bool:
+def _has_ended(runs: Path, config: Config) -> bool:
     result = Run.create(runs, config).result()
-    return result is not None and result["status"] == "done"
+    return result is not None and result["status"] in ENDED
 
 
 RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit")  # what is told of each run
