@@ -63,10 +63,12 @@ def test_a_sweep_in_json_is_one_document(here, unspur_says, tmp_path):
         (["erm.lr=0.1", "--grid", "erm.batch_size=10,20"], "lr.svg", "needs a grid over one key"),
         (["erm.schedule=constant,cosine"], "lr.svg", "whose values are numbers"),
         (["erm.lr=0.1,0.5"], "file/lr.svg", "Cannot write"),
+        (["erm.lr=0.1,0.5"], "folder.svg", "is a folder; name a file"),
     ],
 )
 def test_a_figure_that_cannot_be_drawn_is_told_before_any_run(here, unspur_says, tmp_path, grid, name, sentence):
     (tmp_path / "file").write_text("no folder")
+    (tmp_path / "folder.svg").mkdir()
     code, said, errors = unspur_says(*sweeping(tmp_path / "runs", *grid, "--figure", tmp_path / name))
     assert code == 2 and sentence in errors and said == ""
     assert not (tmp_path / "runs").exists()
@@ -112,9 +114,41 @@ def test_why_a_run_was_not_analysed_is_in_the_summary(monkeypatch, unspur_says, 
             yield number, Outcome(work(job._replace(analyze=False)).status, "It was not analysed: no room.")
 
     monkeypatch.setitem(unspur.sweep.ENGINES, "local", unanalysed)
-    code, said, _ = unspur_says(*sweeping(tmp_path, "erm.lr=0.1", "--analyze", "--json"))
-    assert code == 0
+    code, said, errors = unspur_says(*sweeping(tmp_path, "erm.lr=0.1", "--analyze", "--json"))
+    assert code == 1 and "2 of the sweep's runs could not be analysed" in errors
     assert {run["reason"] for run in json.loads(said)["points"][0]["runs"]} == {"It was not analysed: no room."}
+
+
+def test_a_mistake_leaves_no_folder_of_the_figure(here, unspur_says, tmp_path):
+    code, _, _ = unspur_says(
+        *sweeping(tmp_path / "runs", "erm.lr=0.1", "--jobs", "0", "--figure", tmp_path / "a/b.svg")
+    )
+    assert code == 2 and not list(tmp_path.iterdir())
+
+
+def test_an_output_folder_that_is_a_file_is_a_mistake_and_no_failed_run(here, unspur_says, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    code, said, errors = unspur_says(*sweeping(tmp_path / "file", "erm.lr=0.1"))
+    assert code == 2 and said == "" and errors.startswith("Error: The output folder") and errors.count("\n") == 1
+
+
+def test_a_log_that_cannot_be_read_is_told_before_other_runs_are_done(here, unspur_says, tmp_path):
+    unspur_says(*sweeping(tmp_path, "erm.lr=0.1"))
+    next(tmp_path.glob("*/metrics.jsonl")).write_text("[]\n")
+    code, _, errors = unspur_says(*sweeping(tmp_path, "erm.lr=0.1,0.5"))
+    assert code == 2 and "line 1 names no stage" in errors
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_disk_that_cannot_be_written_is_one_sentence(here, unspur_says, tmp_path, monkeypatch):
+    unspur_says(*sweeping(tmp_path, "erm.lr=0.1"))
+
+    def full(path, value):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("unspur.analysis.write_json", full)
+    code, _, errors = unspur_says("analyze", next(tmp_path.iterdir()))
+    assert code == 1 and errors.startswith("Error: No space left on device (") and errors.count("\n") == 1
 
 
 def test_an_interrupted_sweep_says_how_to_go_on(monkeypatch, unspur_says, tmp_path):

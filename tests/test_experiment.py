@@ -152,6 +152,53 @@ def test_a_corrupt_file_is_named(tmp_path, name, sentence):
         run(tiny("erm.epochs=0"), tmp_path)
 
 
+@pytest.mark.parametrize("rest", [{}, {"status": "done"}, {"status": "done", "tests": []}])
+def test_a_result_that_lacks_something_is_named(tmp_path, rest):
+    run(tiny("erm.epochs=0"), tmp_path)
+    stored = Run.open(only_folder(tmp_path))
+    (stored.folder / "result.json").write_text(json.dumps({"key": stored.config.key, **rest}))
+    with pytest.raises(UnspurError, match=r"result\.json is not the result of this run"):
+        stored.result()
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", "1"])
+def test_a_line_of_the_log_that_is_none_is_named(tmp_path, line):
+    run(tiny("erm.epochs=0"), tmp_path)
+    stored = Run.open(only_folder(tmp_path))
+    (stored.folder / "metrics.jsonl").write_text(f"{line}\n")
+    with pytest.raises(UnspurError, match="line 1 names no stage"):
+        stored.log()
+
+
+def test_names_of_the_data_that_are_none_are_told(tmp_path):
+    run(tiny("erm.epochs=0"), tmp_path)
+    stored = Run.open(only_folder(tmp_path))
+    (stored.folder / "data.json").write_text("[]")
+    with pytest.raises(UnspurError, match=r"data\.json is not what a run writes"):
+        stored.load_model(stored.config.data.load(DataFiles(None)))
+
+
+def test_a_run_that_another_process_ended_while_data_were_loaded_is_not_done_again(tmp_path, monkeypatch):
+    config = tiny("erm.epochs=0")
+    load, others = type(config.data).load, []
+
+    def slowly(spec, files):
+        if not others:
+            others.append(None)
+            others[0] = run(config, tmp_path)  # the other process is faster
+        return load(spec, files)
+
+    monkeypatch.setattr(type(config.data), "load", slowly)
+    began = []
+    monkeypatch.setattr(Run, "begin", lambda stored, own=Run.begin: (began.append(stored), own(stored)))
+    assert run(config, tmp_path) == others[0] and len(began) == 1
+
+
+def test_a_seed_beyond_64_bits_is_refused():
+    with pytest.raises(UnspurError, match="The seed must be a number of 64 bits"):
+        tiny(seed=10**20)
+
+
 def test_weights_of_another_shape_are_refused(tmp_path):
     run(tiny("erm.epochs=0"), tmp_path)
     stored = Run.open(only_folder(tmp_path))

@@ -127,8 +127,8 @@ def stored_analysis(folder: Path) -> dict[str, Any] | None:
     """The analysis of a run if it has been made, and as those of other runs are: by this program, and as is usual."""
     if not (folder / FILE).exists():
         return None
-    found: dict[str, Any] = read_json(folder / FILE)
-    return found if found.get("made") == _made(None, SAMPLES) else None
+    found = read_json(folder / FILE)
+    return found if isinstance(found, dict) and found.get("made") == _made(None, SAMPLES) else None
 
 
 def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:

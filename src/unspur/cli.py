@@ -154,6 +154,8 @@ def reproduce(
         print_json(outcome)
     else:
         print_table(outcome)
+    if failed := outcome["failed"]:
+        raise RunFailed(f"{len(failed)} of the table's settings failed, such as {failed[0]}; start it again.")
 
 
 app.command()(sweep)
@@ -222,6 +224,10 @@ def main() -> NoReturn:
     except UnspurError as error:
         say(f"Error: {error}")
         code = 2
+    except OSError as error:  # such as a disk that is full or cannot be written
+        where = f" ({error.filename})" if error.filename else ""
+        say(f"Error: {error.strerror or error}{where}; free what is short, or name another folder.")
+        code = 1
     if code == INTERRUPTED:
         say("Interrupted. The same command goes on from here; `unspur train` needs --resume for that.")
     sys.exit(code)

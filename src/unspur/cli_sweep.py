@@ -51,11 +51,13 @@ def sweep(
         write_figure(found, figure)
     elif figure:
         say(f"There is nothing to draw in {figure}: no point of the grid is usable.")
-    failed = [run["folder"] for point in found["points"] for run in point["runs"] if run["status"] == "failed"]
-    if failed:
+    runs = [run for point in found["points"] for run in point["runs"]]
+    if failed := [run["folder"] for run in runs if run["status"] == "failed"]:
         raise RunFailed(
             f"{len(failed)} of the sweep's runs failed, such as {failed[0]}; start it again to repeat them."
         )
+    if unseen := [run["folder"] for run in runs if run["status"] == "done" and run.get("reason")]:
+        raise RunFailed(f"{len(unseen)} of the sweep's runs could not be analysed, such as {unseen[0]}.")
 
 
 def analyze(

@@ -31,6 +31,7 @@ class Config:
     precision: Precision = "full"
 
     def __post_init__(self) -> None:
+        require(-(2**63) <= self.seed < 2**64, f"The seed must be a number of 64 bits but got {self.seed}.")
         known, method = get_args(Precision), self.method
         require(self.precision in known, f"precision must be {' or '.join(known)} but got '{self.precision}'.")
         require(self.precision == "full" or method.mixes, f"{method.name} trains in full precision only.")

@@ -64,8 +64,8 @@ def run(
     check(config.method, model, data)
     if follow is not None:
         _followed(config, data, follow).check(model)
-    with stored.working(say) as waited:
-        if waited and (result := stored.result()) and result["status"] in ENDED:
+    with stored.working(say):
+        if (result := stored.result()) and result["status"] in ENDED:  # another process has done it by now
             return result
         stored.begin()
         return _launch(stored, data_dir, devices, progress, follow)

@@ -61,12 +61,16 @@ def read_json(path: Path) -> Any:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], note: Any = None) -> None:
     """Write ``tensors`` as safetensors, with ``note`` as JSON in the header."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     # clone: safetensors refuses tensors that share memory, as tied weights do.
     whole = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
-        save_file(whole, temporary, metadata={"note": json.dumps(note)})
+        try:
+            save_file(whole, temporary, metadata={"note": json.dumps(note)})
+        except SafetensorError as error:  # such as of a full disk
+            raise OSError(str(error)) from None
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:

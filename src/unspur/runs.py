@@ -17,7 +17,7 @@ from torch import nn
 
 from unspur.config import Config
 from unspur.data.base import Dataset
-from unspur.errors import UnspurError
+from unspur.errors import UnspurError, require
 from unspur.files import read_json, read_tensors, remove_partial, write_json, write_tensors
 from unspur.methods.base import BuildsStages, Fit
 from unspur.models.base import memory_format
@@ -60,22 +60,20 @@ class Run:
         return cls(folder, config)
 
     @contextlib.contextmanager
-    def working(self, say: Callable[[str], None]) -> Iterator[bool]:
-        """Hold the folder for this process; yields whether another process had to be waited for, which is said.
+    def working(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Hold the folder for this process; that another process must be waited for is said.
 
         The operating system drops the lock when its owner dies, however it dies.
         """
-        _writable(self.folder)
+        writable(self.folder)
         lock = FileLock(self.folder / ".lock")
         try:
             lock.acquire(timeout=0)
-            waited = False
         except Timeout:
-            waited = True
             say(f"Another process works on {self.folder}; waiting for it.")
             lock.acquire()
         try:
-            yield waited
+            yield
         finally:
             lock.release()
 
@@ -89,9 +87,11 @@ class Run:
         if not path.exists():
             return None
         result = read_json(path)
-        if not isinstance(result, dict) or result.get("key") != self.config.key:
+        whole = isinstance(result, dict) and result.get("key") == self.config.key and "status" in result
+        if not whole or (result["status"] == "done" and not isinstance(result.get("tests"), dict)):
             raise UnspurError(f"{path} is not the result of this run; delete it and run again with --resume.")
-        return result
+        found: dict[str, Any] = result
+        return found
 
     def finished(self) -> dict[str, Any]:
         """The result of a run that is done; of any other it is an error to ask."""
@@ -109,11 +109,16 @@ class Run:
             return []
         for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             try:
-                lines.append(json.loads(text))
+                line = json.loads(text)
             except ValueError:
                 raise UnspurError(
                     f"{path} cannot be read: line {number} is not JSON; restore or delete the file."
                 ) from None
+            require(
+                isinstance(line, dict) and "stage" in line,
+                f"{path} cannot be read: line {number} names no stage; restore or delete the file.",
+            )
+            lines.append(line)
         return lines
 
     def kept_log(self) -> list[dict[str, Any]]:
@@ -179,7 +184,11 @@ class Run:
     def _check_classes(self, data: Dataset) -> None:
         """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
         path = self.folder / "data.json"
-        if path.exists() and (trained := read_json(path).get("classes")) != list(data.classes):
+        if not path.exists():
+            return
+        stored = read_json(path)
+        require(isinstance(stored, dict), f"{path} is not what a run writes; restore or delete it.")
+        if (trained := stored.get("classes")) != list(data.classes):
             raise UnspurError(
                 f"{self.folder} was trained for the classes {trained}, but the data has {list(data.classes)}."
             )
@@ -199,14 +208,14 @@ def _names(data: Dataset) -> dict[str, Any]:
     return {"classes": list(data.classes), "attribute_values": values, "note": data.note}
 
 
-def _writable(folder: Path) -> None:
+def writable(folder: Path) -> None:
+    """Make ``folder``, or say why nothing can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise UnspurError(f"The output folder {folder.parent} is a file; name a folder with --out.") from None
+        taken = next(path for path in (folder, *folder.parents) if path.exists())
+        raise UnspurError(f"The output folder {taken} is a file; name a folder.") from None
     except OSError as error:
-        raise UnspurError(
-            f"Cannot write to {folder.parent} ({error.strerror}); name another folder with --out."
-        ) from None
+        raise UnspurError(f"Cannot write to {folder.parent} ({error.strerror}); name another folder.") from None
     if not os.access(folder, os.W_OK):
-        raise UnspurError(f"Cannot write to {folder} (permission denied); name another folder with --out.")
+        raise UnspurError(f"Cannot write to {folder} (permission denied); name another folder.")

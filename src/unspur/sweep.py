@@ -17,7 +17,7 @@ from unspur.engines import ENGINES, Job, Outcome
 from unspur.errors import require, unknown
 from unspur.experiment import check
 from unspur.metrics.correlation import rank_correlation
-from unspur.runs import ENDED, Run
+from unspur.runs import ENDED, Run, writable
 from unspur.train.progress import RunsBar
 from unspur.usable import Ended, usable
 
@@ -96,6 +96,7 @@ def sweep(
     configs = {config.key: config for point in points for config in point.configs}
     left = [config for config in configs.values() if _unfinished(Run.create(out, config), analyze)]
     _check(left, data_dir)
+    writable(out)
     data = str(data_dir) if data_dir else None
     queue = [Job(config.to_json(), str(out), data, analyze) for config in left]
     outcomes: dict[str, Outcome] = {}
@@ -114,6 +115,7 @@ def _unfinished(stored: Run, analyze: bool) -> bool:
     result = stored.result()
     if not result or result["status"] not in ENDED:
         return True
+    stored.log()  # an error now if it cannot be read, and not when all others have been trained
     return analyze and result["status"] == "done" and stored_analysis(stored.folder) is None
 
 

@@ -1,8 +1,12 @@
+import json
+
 import pytest
 
+from unspur.errors import UnspurError
 from unspur.papers.large_lr import TABLE_1, TABLE_2, TABLES, parse, values
 from unspur.papers.reproduce import _Found, describe, reproduce
 from unspur.papers.table import Analysed, Cell, Score, Setup, Table
+from unspur.runs import Run
 
 BY_NAME = {table.name: table for table in TABLES}
 
@@ -134,3 +138,35 @@ def test_a_rate_that_diverges_leaves_the_others_and_is_named(tmp_path):
     both = Table("large_lr", "both", "caption", (*cells, other), ())
     left = reproduce(both, [0], results=tmp_path / "results", runs=tmp_path / "runs", only=["other"])
     assert left["skipped"] == found["skipped"]  # what is only read has diverged as well
+    stored = json.loads((tmp_path / "results" / "large_lr-tiny.json").read_text())
+    assert stored == json.loads(json.dumps(found))  # though the last run was the one that diverged
+
+
+def test_a_table_whose_runs_fail_names_them_and_is_not_stored(tmp_path):
+    tiny = Setup("erm", "parity", "fcn", ("data.train=200", "data.test=100", "data.val=0", "erm.epochs=1"))
+    table = Table("large_lr", "tiny", "caption", (Cell("row", "Test Acc.", 1.0, None, tiny, Score("unbiased")),), ())
+    folder = Run.create(tmp_path / "runs", tiny.config(0)).folder
+    folder.mkdir(parents=True)
+    (folder / "checkpoints").write_text("in the way")
+    found = reproduce(table, [0], results=tmp_path / "results", runs=tmp_path / "runs")
+    assert found["failed"] == ["row: erm on parity, fcn"]
+    assert not list((tmp_path / "results").iterdir())
+
+
+def test_a_setting_that_other_data_sets_lack_may_be_given_with_only(tmp_path):
+    own = Setup("erm", "parity", "fcn", ("data.test=100", "data.val=0", "arch.width=8", "erm.epochs=1"))
+    other = Setup("erm", "celeba", "fcn")
+    cells = tuple(Cell(s.data, "Test Acc.", 1.0, None, s, Score("unbiased")) for s in (own, other))
+    table, where = Table("large_lr", "tiny", "caption", cells, ()), {"results": tmp_path, "runs": tmp_path / "runs"}
+    found = reproduce(table, [0], only=["parity"], settings=["data.train=200"], **where)
+    assert found["cells"][0]["ours"] > 0 and list(found["skipped"]) == ["celeba: erm on celeba, fcn"]
+
+
+def test_results_that_cannot_be_written_are_told_before_any_run(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(UnspurError, match="file is a file; name a folder"):
+        reproduce(BY_NAME["table1-fcn"], [0], results=tmp_path / "file", runs=tmp_path / "runs")
+    (tmp_path / "large_lr-table1-fcn.json").write_text("[]")
+    with pytest.raises(UnspurError, match="is not a table that `unspur reproduce` wrote"):
+        reproduce(BY_NAME["table1-fcn"], [0], results=tmp_path, runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,7 +30,7 @@ class ERM:
     focal: float = 0.0  # gamma of the focal loss, which counts what is fitted well for less; 0: cross-entropy
 
     def __post_init__(self) -> None:
-        require(self.focal >= 0, f"focal must be at least 0 but got {self.focal}.")
+        require(0 <= self.focal < math.inf, f"focal must be a number from 0 but got {self.focal}.")
 
     @property
     def loss(self) -> Loss:

@@ -77,5 +77,5 @@ def _require_learned(end: Trial) -> None:
     if not end.learned:
         raise UnspurError(
             f"Even at {end.lr:.3g}, the lowest rate that passed the probe, the training ended with a constant answer; "
-            "begin with a lower erm.lr."
+            "begin with a lower erm.lr, or allow more erm.epochs."
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unspur.config import Config
-from unspur.errors import DataMissing, RunFailed, UnspurError, unknown
+from unspur.errors import DataMissing, RunFailed, UnspurError, require, unknown
 from unspur.experiment import run
 from unspur.files import read_json, write_json
 from unspur.papers.dcwp import TABLES as DCWP
@@ -17,7 +17,7 @@ from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
-from unspur.runs import ENDED, Run
+from unspur.runs import ENDED, Run, writable
 from unspur.usable import Ended, usable
 from unspur.version import commit
 
@@ -62,29 +62,38 @@ def reproduce(
     file = results / (table.key.replace("/", "-") + ("-quick" if quick else "") + ".json")
     _check_settings(file, more)
     found, wanted = _Found(table), _wanted(table, only)
+    writable(results)
     for setup in table.setups():
-        configs = [setup.config(seed, (*(setup.quick if quick else ()), *more)) for seed in seeds]
-        if setup not in wanted:
-            configs = [config for config in configs if _has_ended(runs, config)]
-            if not configs:
-                found.skip(setup, f"left out by --only {' --only '.join(only)}.")
+        own = (*(setup.quick if quick else ()), *more)
+        if setup in wanted:
+            configs = [setup.config(seed, own) for seed in seeds]
+        elif not (configs := _ended(setup, seeds, own, runs)):
+            found.skip(setup, f"left out by --only {' --only '.join(only)}.")
         for config in configs:
             try:
                 result, measured = _measure(table, setup, config, runs, data_dir)
             except (DataMissing, RunFailed) as error:
-                say(f"Skipped {found.skip(setup, str(error))}: {error}")
+                label = found.skip(setup, str(error))
+                found.failed.extend([label] if isinstance(error, RunFailed) else [])
+                say(f"Skipped {label}: {error}")
                 break
-            if result["status"] != "done":
+            if result["status"] == "done":
+                found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
+            else:
                 found.fail(setup, result)
-                continue
-            found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
             write_json(file, found.all(made))
-    return found.all(made)
+    whole = found.all(made)
+    if found.ended:  # else a table that is there may know more
+        write_json(file, whole)
+    return whole
 
 
 def _check_settings(file: Path, settings: Sequence[str]) -> None:
     """Refuse to replace a stored table by one with other settings."""
-    if file.exists() and (others := read_json(file).get("settings")) != list(settings):
+    stored = read_json(file) if file.exists() else {"settings": list(settings)}
+    others = stored.get("settings") if isinstance(stored, dict) else None
+    require(isinstance(others, list), f"{file} is not a table that `unspur reproduce` wrote; move it.")
+    if others != list(settings):
         kept = f"with --set {' --set '.join(others)}" if others else "without other settings"
         raise UnspurError(f"{file} holds this table {kept}; move it, or name another folder with --out.")
 
@@ -99,9 +108,14 @@ def _wanted(table: Table, only: Sequence[str]) -> set[Setup]:
     return {setup for setup, own in names.items() if own.issuperset(only)}
 
 
-def _has_ended(runs: Path, config: Config) -> bool:
-    result = Run.create(runs, config).result()
-    return result is not None and result["status"] in ENDED
+def _ended(setup: Setup, seeds: Sequence[int], settings: tuple[str, ...], runs: Path) -> list[Config]:
+    """The configurations of a setup that is not wanted whose runs have ended; none where a setting is not for it."""
+    try:
+        configs = [setup.config(seed, settings) for seed in seeds]
+    except UnspurError:
+        return []
+    results = {config: Run.create(runs, config).result() for config in configs}
+    return [config for config, result in results.items() if result and result["status"] in ENDED]
 
 
 RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit")  # what is told of each run
@@ -116,6 +130,7 @@ class _Found:
     skipped: dict[Setup, str] = field(default_factory=dict)  # and why
     done: list[dict[str, Any]] = field(default_factory=list)
     ended: dict[Setup, list[Ended]] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)  # what could not be run to its end
 
     def add(
         self, setup: Setup, result: Mapping[str, Any], measured: Mapping[Cell, float], fitted: float | None
@@ -143,6 +158,7 @@ class _Found:
             **made,
             "differs": self.table.differs,
             "cells": [describe(cell, self.values.get(cell, {}), self._unusable(cell)) for cell in self.table.cells],
+            "failed": self.failed,
             "skipped": {self._label(setup): why for setup, why in self.skipped.items()},
             "runs": self.done,
         }

@@ -74,7 +74,7 @@ def analysed(folder: Path, data: Dataset) -> Analysed | None:
     found = read_json(path)
     try:
         return _view(found, folder, data)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
         raise UnspurError(f"{path} is not what `unspur analyze` writes ({error!r}); analyse the run again.") from None
 
 

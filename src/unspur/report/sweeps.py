@@ -59,9 +59,10 @@ def check_figure(settings: Sequence[Mapping[str, str]], path: Path) -> None:
     if path.suffix.lower() != ".svg":
         raise UnspurError(f"The figure is an SVG; name a file that ends in .svg instead of {path}.")
     _check_grid(settings)
+    require(not path.is_dir(), f"The figure {path} is a folder; name a file.")
+    there = next(folder for folder in path.absolute().parents if folder.exists())  # the rest is made when it is written
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
         raise _cannot_write(path, error) from None

@@ -136,13 +136,14 @@ class Recipe(ABC):
         require(0 < self.lr <= LARGEST_RATE, f"lr must be above 0 and at most {LARGEST_RATE:.2g} but got {self.lr}.")
         require(self.epochs >= 0, f"epochs must be at least 0 but got {self.epochs}.")
         require(self.batch_size >= 1, f"batch_size must be at least 1 but got {self.batch_size}.")
-        require(self.weight_decay >= 0, f"weight_decay must be at least 0 but got {self.weight_decay}.")
-        require(self.l1 >= 0, f"l1 must be at least 0 but got {self.l1}.")
-        require(self.asam >= 0, f"asam must be at least 0 but got {self.asam}.")
+        require(0 <= self.weight_decay < math.inf, f"weight_decay must be a number from 0 but got {self.weight_decay}.")
+        require(0 <= self.l1 < math.inf, f"l1 must be a number from 0 but got {self.l1}.")
+        require(0 <= self.asam < math.inf, f"asam must be a number from 0 but got {self.asam}.")
         accuracy = self.until_accuracy
         require(accuracy is None or 0 < accuracy <= 1, f"until_accuracy must lie in (0, 1] but got {accuracy}.")
         require(
-            self.until_loss is None or self.until_loss > 0, f"until_loss must be above 0 but got {self.until_loss}."
+            self.until_loss is None or 0 < self.until_loss < math.inf,
+            f"until_loss must be a number above 0 but got {self.until_loss}.",
         )
 
     def rate(self, epoch: float, step: int) -> float:
