@@ -94,6 +94,7 @@ def test_a_cell_over_a_sweep_is_the_extreme_of_the_means(pick, ours, at):
     measured = {SETUPS[0]: [50.0, 60.0], SETUPS[1]: [80.0, 80.0], SETUPS[2]: [95.0, 45.0]}
     found = describe(Cell("row", "column", 1.0, over=SETUPS, pick=pick), measured, {})
     assert (found["ours"], found["at"]) == (ours, at)
+    assert found["tried"] == {"erm.lr=0.1": [50.0, 60.0], "erm.lr=0.2": [80.0, 80.0], "erm.lr=0.4": [95.0, 45.0]}
 
 
 def test_a_setting_of_which_a_seed_diverged_does_not_compete_for_the_extremes():

@@ -138,7 +138,8 @@ class _Found:
         self.ended.setdefault(setup, []).append(Ended(result, fitted))
         for cell, value in measured.items():
             self.values.setdefault(cell, {}).setdefault(setup, []).append(value)
-        self.done.append({name: result.get(name) for name in RUN})
+        own = {"at": setup.at} if setup.at else {}
+        self.done.append({name: result.get(name) for name in RUN} | own | {"training_accuracy": fitted})
 
     def skip(self, setup: Setup, why: str) -> str:
         """Remember why there is no run of ``setup``; returns what it is called."""
@@ -193,8 +194,8 @@ def _measure(
 def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], unusable: Container[Setup]) -> dict[str, Any]:
     """A cell as plain values: ours beside theirs, or why there is no ours.
 
-    Of a sweep's usable settings the one with the lowest or highest mean is the cell's, and ``at`` says which; a mean
-    over settings is one seed by seed, and needs them all with the same seeds.
+    Of a sweep's usable settings the one with the lowest or highest mean is the cell's, and ``at`` says which; ``tried``
+    has the values of all. A mean over settings is one seed by seed, and needs them all with the same seeds.
     """
     left_out = any(setup in unusable for setup in cell.setups)
     why = "quoted" if not cell.setups else "skipped" if left_out else "no value"
@@ -216,4 +217,5 @@ def describe(cell: Cell, measured: Mapping[Setup, Sequence[float]], unusable: Co
         "values": values,
         "why_none": None if values else why,
         **({"at": chosen.at} if chosen and chosen.at else {}),
+        **({"tried": {s.at: list(values) for s, values in measured.items()}} if sweep else {}),
     }
