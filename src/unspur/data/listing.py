@@ -244,6 +244,10 @@ def _is_utf8(name: str) -> bool:
 
 
 def _real(root: Path) -> Path:
-    require(root.exists(), f"The folder {root} does not exist; name your images' folder with --set data.root=PATH.")
+    require(
+        root.exists(),
+        f"The folder {root} does not exist; name your images' folder with --set data.root=PATH, or if a stored run was "
+        "trained on them, put them back there.",
+    )
     require(root.is_dir(), f"{root} is a file; name the folder of your images with --set data.root=PATH.")
     return root.resolve()
