@@ -255,5 +255,7 @@ def test_trainings_that_were_given_up_do_not_count(tmp_path):
     lines = [{"stage": "erm", "loss_ratio": 0.9}, {"stage": "erm-2", "loss_ratio": 0.4}]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for facts, counted in (({"stage": "erm-2"}, lines[1:]), ({}, lines)):
-        (tmp_path / "result.json").write_text(json.dumps({"key": stored.config.key, "facts": facts}))
+        (tmp_path / "result.json").write_text(
+            json.dumps({"key": stored.config.key, "status": "diverged", "facts": facts})
+        )
         assert stored.kept_log() == counted
