@@ -33,7 +33,7 @@ def network():
 
 
 class Moment:
-    stage, epoch = "erm", 0
+    stage = "erm"
 
     def __init__(self, model, epoch=0):
         self.model, self.epoch = model, epoch

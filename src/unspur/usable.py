@@ -40,10 +40,11 @@ def usable(runs: Mapping[K, Sequence[Ended]], *, in_order: bool = False) -> set[
 
     done = {key for key, own in runs.items() if own and all(run.result["status"] == "done" for run in own)}
     failures = {key for key, own in runs.items() if any(map(lost, own))}
+    good = done - failures
     if not in_order:
-        return done - failures
-    upwards = itertools.dropwhile(lambda key: key not in done - failures, runs)
-    return done & set(itertools.takewhile(lambda key: key not in failures, upwards))
+        return good
+    upwards = itertools.dropwhile(lambda key: key not in good, runs)
+    return good & set(itertools.takewhile(lambda key: key not in failures, upwards))
 
 
 def _learned(result: Mapping[str, Any]) -> bool:

@@ -74,13 +74,14 @@ def reproduce(
                 result, measured = _measure(table, setup, config, runs, data_dir)
             except (DataMissing, RunFailed) as error:
                 label = found.skip(setup, str(error))
-                found.failed.extend([label] if isinstance(error, RunFailed) else [])
+                if isinstance(error, RunFailed):
+                    found.failed.append(label)
                 say(f"Skipped {label}: {error}")
                 break
             if result["status"] == "done":
                 found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
             else:
-                found.fail(setup, result)
+                found.diverged(setup, result)
             write_json(file, found.all(made))
     whole = found.all(made)
     if found.ended:  # else a table that is there may know more
@@ -146,8 +147,8 @@ class _Found:
         self.skipped[setup] = why
         return self._label(setup)
 
-    def fail(self, setup: Setup, result: Mapping[str, Any]) -> None:
-        """Remember a run of ``setup`` that has ended badly."""
+    def diverged(self, setup: Setup, result: Mapping[str, Any]) -> None:
+        """Remember a run of ``setup`` that has."""
         self.ended.setdefault(setup, []).append(Ended(result, None))
         self.skipped[setup] = result["reason"]
 

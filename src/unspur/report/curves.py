@@ -19,7 +19,7 @@ NAMES = {
 STEPPED = {  # what is noted step by step
     "loss_ratios": "loss of conflicting samples, share",
     "neuron_uses": "the neuron's spurious use",
-    "neuron_changes": "the neuron's change in 20 steps",
+    "neuron_changes": "the neuron's change since the look before",
 }
 PARTS = 100  # of a curve over steps, each drawn as the mean of its steps
 COUNTED = ("epoch", "step")  # what a horizontal axis may count: the first that a stage's lines have
