@@ -186,6 +186,9 @@ def test_results_that_cannot_be_written_are_told_before_any_run(tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(UnspurError, match="file is a file; name a folder"):
         reproduce(BY_NAME["table1-fcn"], [0], results=tmp_path / "file", runs=tmp_path / "runs")
+    with pytest.raises(UnspurError, match="Unknown key 'erm.lrr'"):
+        reproduce(BY_NAME["table1-fcn"], [0], settings=["erm.lrr=1"], results=tmp_path / "new", runs=tmp_path / "runs")
+    assert not (tmp_path / "new").exists()
     (tmp_path / "large_lr-table1-fcn.json").write_text("[]")
     with pytest.raises(UnspurError, match="is not a table that `unspur reproduce` wrote"):
         reproduce(BY_NAME["table1-fcn"], [0], results=tmp_path, runs=tmp_path / "runs")

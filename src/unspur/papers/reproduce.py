@@ -62,12 +62,14 @@ def reproduce(
     file = results / (table.key.replace("/", "-") + ("-quick" if quick else "") + ".json")
     _check_settings(file, more)
     found, wanted = _Found(table), _wanted(table, only)
-    writable(results)
-    for setup in table.setups():
+    planned: dict[Setup, list[Config]] = {}
+    for setup in table.setups():  # before anything is written, since a setting may be wrong
         own = (*(setup.quick if quick else ()), *more)
-        if setup in wanted:
-            configs = [setup.config(seed, own) for seed in seeds]
-        elif not (configs := _ended(setup, seeds, own, runs)):
+        in_full = setup in wanted
+        planned[setup] = [setup.config(seed, own) for seed in seeds] if in_full else _ended(setup, seeds, own, runs)
+    writable(results)
+    for setup, configs in planned.items():
+        if not configs:
             found.skip(setup, f"left out by --only {' --only '.join(only)}.")
         for config in configs:
             try:
