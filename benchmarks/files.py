@@ -28,9 +28,9 @@ from PIL import Image
 from side_by_side import compare, verdict
 
 from unspur.data.base import Dataset, Split
-from unspur.data.cache import Cache, MappedImages
-from unspur.data.listing import Listing, list_folder
-from unspur.data.stream import StreamedImages
+from unspur.data.images.cache import Cache, MappedImages
+from unspur.data.images.listing import Listing, list_folder
+from unspur.data.images.unread import StreamedImages
 from unspur.models.catalog import build_model
 from unspur.train.loop import epoch_batches, train
 from unspur.train.recipe import SGD

@@ -16,10 +16,10 @@ import torch
 from lightning_fabric import Fabric
 from side_by_side import compare
 
-from unspur.config import configure
 from unspur.data.base import Dataset, Split
-from unspur.experiment import fabric_for
 from unspur.models.catalog import build_model
+from unspur.runs.config import configure
+from unspur.runs.experiment import fabric_for
 from unspur.train.loop import train
 from unspur.train.recipe import SGD
 from unspur.train.session import Session

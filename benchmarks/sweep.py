@@ -13,8 +13,8 @@ from pathlib import Path
 
 from side_by_side import verdict
 
-from unspur.engines import processors
-from unspur.sweep import plan, sweep
+from unspur.runs.engines import processors
+from unspur.runs.sweep import plan, sweep
 
 RUNS = 6
 SETTINGS = ["data.base=mini", "erm.epochs=2"]

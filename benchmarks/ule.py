@@ -22,11 +22,11 @@ from torch.nn import functional
 
 from unspur.data.base import Dataset, Split
 from unspur.methods.erm import ERM
-from unspur.methods.last_layer import Cached, Groups, Plan, search
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.catalog import build_model
-from unspur.train.heads import Head
+from unspur.parts.heads import Head
+from unspur.parts.last_layer import Cached, Groups, Plan, search
 from unspur.train.loop import epoch_batches
 from unspur.train.recipe import Adadelta
 from unspur.train.session import Session

@@ -17,14 +17,14 @@ from typing import Any
 
 import torch
 
+from unspur.core.files import read_tensors
 from unspur.data.base import Dataset
-from unspur.data.fetch import DataFiles
-from unspur.experiment import fabric_for
-from unspur.files import read_tensors
+from unspur.data.files.fetch import DataFiles
 from unspur.methods.dcwp import DCWP, Debias, learn_masks, prune_for_good
-from unspur.runs import Run
-from unspur.train.best import val_scores
-from unspur.train.gates import kept_ratio
+from unspur.parts.best import val_scores
+from unspur.parts.pruning import kept_ratio
+from unspur.runs.experiment import fabric_for
+from unspur.runs.folder import Run
 from unspur.train.session import Session
 from unspur.version import commit
 

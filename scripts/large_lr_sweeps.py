@@ -19,12 +19,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from unspur.files import write_json, write_text
+from unspur.core.files import write_json, write_text
 from unspur.metrics.correlation import rank_correlation
 from unspur.papers.large_lr import ARCHS, COLUMNS, DATA, EPOCHS, MODELS, NARROW, TABLE_1, parse, rates, settings
 from unspur.papers.reproduce import parse_seeds
 from unspur.report.sweeps import write_figure
-from unspur.sweep import plan, sweep
+from unspur.runs.sweep import plan, sweep
 from unspur.version import commit
 
 OUT = Path("results/large-lr")

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from unspur.data.fetch import DataFiles
+from unspur.data.files.fetch import DataFiles
 from unspur.data.mini import codec
 from unspur.data.mini.stream import WHOLE, Array, Encoder, Model
-from unspur.data.mnist import MNIST_FILES, read_part
+from unspur.data.sets.mnist import MNIST_FILES, read_part
 
 OUT = Path(__file__).resolve().parents[1] / "src" / "unspur" / "data" / "mini" / "digits.bin"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch.nn import functional
 
+from unspur.core.files import write_json
 from unspur.data.catalog import load
 from unspur.data.masks import BitMask, Mask, hidden_shares
-from unspur.files import write_json
 from unspur.methods.erm import ERM
 from unspur.methods.masktune import PAPER
 from unspur.models.catalog import build_model

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import torch
 
+from unspur.core.files import write_json
 from unspur.data.base import Split
 from unspur.data.catalog import load
-from unspur.data.shortcuts import Square
-from unspur.evaluation import evaluate
-from unspur.files import write_json
+from unspur.data.shortcuts.drawn import Square
+from unspur.evaluation.scores import evaluate
 from unspur.methods.masktune import MaskTune
 from unspur.models.catalog import build_model
 from unspur.train.recipe import SGD

@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from unspur.config import configure
-from unspur.data.fetch import DataFiles
+from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged
-from unspur.evaluation import evaluate
+from unspur.evaluation.scores import evaluate
 from unspur.papers.large_lr import BASE
+from unspur.runs.config import configure
 from unspur.train.session import Session
 from unspur.version import commit
 

@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from unspur.config import Config, configure
-from unspur.data.fetch import DataFiles
-from unspur.evaluation import predict
-from unspur.experiment import run
-from unspur.files import write_json
+from unspur.core.files import write_json
+from unspur.data.files.fetch import DataFiles
+from unspur.evaluation.scores import predict
 from unspur.papers.reproduce import parse_seeds
 from unspur.papers.ule import EPOCHS, TABLE_1
 from unspur.report.effect import effects_of
-from unspur.runs import Run
+from unspur.runs.config import Config, configure
+from unspur.runs.experiment import run
+from unspur.runs.folder import Run
 
 FILE = Path("results/ule-digits.json")
 PAIRS = (("cnn2", "cnn3"), ("cnn3", "cnn2"))  # teacher and student

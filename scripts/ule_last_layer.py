@@ -21,18 +21,18 @@ from typing import Any
 import torch
 from PIL import Image
 
-from unspur.config import configure
+from unspur.core.files import write_json
 from unspur.data.base import Dataset
-from unspur.data.cifar import CIFAR10, OBJECTS
-from unspur.data.fetch import DataFiles
-from unspur.data.folder import Folder
-from unspur.data.plant import TABLE, plant
+from unspur.data.files.fetch import DataFiles
+from unspur.data.sets.cifar import CIFAR10, OBJECTS
+from unspur.data.sets.folder import Folder
+from unspur.data.shortcuts.plant_folder import TABLE, plant
 from unspur.errors import UnspurError
-from unspur.evaluation import score
-from unspur.files import write_json
+from unspur.evaluation.scores import score
 from unspur.models.base import head_of
 from unspur.papers.reproduce import parse_seeds
-from unspur.train.features import features_of
+from unspur.parts.features import features_of
+from unspur.runs.config import configure
 from unspur.train.session import Session
 from unspur.version import commit
 

@@ -18,16 +18,16 @@ from typing import Any
 
 import torch
 
-from unspur.config import configure
+from unspur.core.options import to_json
+from unspur.core.seeds import stream
 from unspur.data.base import Dataset, Split
 from unspur.data.catalog import load
-from unspur.evaluation import predict
+from unspur.evaluation.scores import predict
 from unspur.methods.base import Method
 from unspur.metrics.shortcut import shortcut_effect
 from unspur.models.catalog import build_model
-from unspur.options import to_json
 from unspur.papers.ule import LAMBDA
-from unspur.train.seeds import stream
+from unspur.runs.config import configure
 from unspur.version import commit
 
 LOG = Path("results/ule-trials.jsonl")

@@ -11,19 +11,15 @@ ROOT = Path(unspur.__file__).parent
 
 LAYERS = [
     {"errors", "version"},
-    {"files", "options"},
+    {"core"},
     {"data", "metrics"},
     {"models"},
-    {"saliency", "train", "select"},
-    {"methods", "evaluation", "theory", "usable"},
-    {"config"},
-    {"runs", "abstention", "follow", "surroundings"},
-    {"experiment", "analysis"},
-    {"engines"},
-    {"sweep", "papers", "report"},
-    {"console", "demo"},
-    {"cli_shared"},
-    {"cli_data", "cli_sweep"},
+    {"saliency", "train", "theory"},
+    {"parts"},
+    {"methods", "evaluation"},
+    {"runs"},
+    {"papers", "report"},
+    {"practice"},
     {"cli"},
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

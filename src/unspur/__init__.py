@@ -15,11 +15,10 @@ from unspur.errors import UnspurError
 from unspur.version import __version__
 
 if TYPE_CHECKING:
-    from unspur.abstention import Predictor
     from unspur.data.base import Batch, Dataset, Split
     from unspur.data.catalog import load
-    from unspur.evaluation import evaluate
-    from unspur.experiment import run
+    from unspur.evaluation.abstention import Predictor
+    from unspur.evaluation.scores import evaluate
     from unspur.methods.base import Fit
     from unspur.methods.dcwp import DCWP
     from unspur.methods.erm import ERM
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from unspur.methods.ule_last_layer import ULELastLayer
     from unspur.models.base import penultimate
     from unspur.models.catalog import build_model
+    from unspur.runs.experiment import run
     from unspur.saliency.cam import cam
     from unspur.train.recipe import SGD, Adadelta, Adam, AdamW
 
@@ -46,7 +46,7 @@ _PUBLIC = {
     "LargeLR": "unspur.methods.large_lr",
     "MRM": "unspur.methods.mrm",
     "MaskTune": "unspur.methods.masktune",
-    "Predictor": "unspur.abstention",
+    "Predictor": "unspur.evaluation.abstention",
     "RandMask": "unspur.methods.randmask",
     "SGD": "unspur.train.recipe",
     "Split": "unspur.data.base",
@@ -54,10 +54,10 @@ _PUBLIC = {
     "ULELastLayer": "unspur.methods.ule_last_layer",
     "build_model": "unspur.models.catalog",
     "cam": "unspur.saliency.cam",
-    "evaluate": "unspur.evaluation",
+    "evaluate": "unspur.evaluation.scores",
     "load": "unspur.data.catalog",
     "penultimate": "unspur.models.base",
-    "run": "unspur.experiment",
+    "run": "unspur.runs.experiment",
 }
 
 __all__ = [

@@ -1,6 +1,6 @@
 """``python -m unspur``."""
 
-from unspur.cli import main
+from unspur.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from PIL import Image
 
-from unspur.data.cifar_files import Family
-from unspur.data.published import Published
+from unspur.data.files.file_set import Published
+from unspur.data.sets.cifar_files import Family
 
 LABEL_NAMES = 10
 

@@ -7,4 +7,4 @@ def nothing_but_the_test(tmp_path, monkeypatch):
     monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("UNSPUR_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr("unspur.data.download.which", lambda name: None)
+    monkeypatch.setattr("unspur.data.files.download.which", lambda name: None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from data.photos import photo
-from unspur.data.published import Published
+from unspur.data.files.file_set import Published
 
 BIRDS = ("001.Black_footed_Albatross", "002.Laysan_Albatross", "010.Red_winged_Blackbird")
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from unspur.data.published import FileSet, Published
+from unspur.data.files.file_set import FileSet, Published
 
 CONTENT = {"a": b"first " * 3000, "b": b"second " * 2000}
 

@@ -1,12 +1,13 @@
 import json
 
-from data.copies import waterbirds
 from data.test_mnist import contents, put, small
-from unspur.console import print_info
+
+from data.copies import waterbirds
+from unspur.cli.console import print_info
 from unspur.data.catalog import DATASETS, dataset_named
-from unspur.data.fetch import cache_folder
+from unspur.data.files.fetch import cache_folder
 from unspur.data.info import describe
-from unspur.data.mnist import MNIST_FILES
+from unspur.data.sets.mnist import MNIST_FILES
 
 
 def test_a_set_that_is_made_of_nothing_but_itself_is_described_whole():
@@ -28,7 +29,7 @@ def test_a_set_that_is_made_of_nothing_but_itself_is_described_whole():
 
 def test_files_are_missing_whole_or_damaged(monkeypatch, tmp_path):
     made = contents()
-    monkeypatch.setattr("unspur.data.mnist.MNIST_FILES", small(MNIST_FILES, made))
+    monkeypatch.setattr("unspur.data.sets.mnist.MNIST_FILES", small(MNIST_FILES, made))
     info = describe(dataset_named("mnist")())
     assert info["files"][0]["state"] == "missing" and "`unspur data fetch mnist`" in info["files"][0]["reason"]
     assert info["files"][0]["folder"] is None and info["splits"] is None

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
+from unspur.core.seeds import seeded
 from unspur.data.base import Split
-from unspur.train.seeds import seeded
 
 
 def shortcut(n=600, conflicting=30, seed=0):

@@ -7,9 +7,9 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from unspur.config import configure
-from unspur.data.fetch import DataFiles
+from unspur.data.files.fetch import DataFiles
 from unspur.methods.catalog import METHODS
+from unspur.runs.config import configure
 from unspur.train.session import Session
 
 SHORT = ["masks.steps=3", "masks.batch_size=8"]

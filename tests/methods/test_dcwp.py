@@ -11,13 +11,13 @@ from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.methods.dcwp import DCWP, UP, Debias, MaskTraining, Tuning
 from unspur.models.base import with_features
-from unspur.train.contrastive import alignment
+from unspur.parts.contrastive import alignment
+from unspur.parts.mining import GCE, EarlyStopped, EpochEnsemble, upweighted
+from unspur.parts.told import class_warnings
 from unspur.train.loop import train
 from unspur.train.losses import cross_entropy
-from unspur.train.mining import GCE, EarlyStopped, EpochEnsemble, upweighted
 from unspur.train.recipe import Adam
 from unspur.train.session import Session
-from unspur.train.told import class_warnings
 
 TRAINING = Adam(lr=0.01, epochs=3, batch_size=64)
 SMALL = DCWP(

@@ -8,7 +8,7 @@ from methods.shortcuts import network, shortcut
 from unspur.errors import UnspurError
 from unspur.methods.dcwp import DCWP, MaskTraining, Tuning
 from unspur.methods.mrm import MRM
-from unspur.train.mining import GCE
+from unspur.parts.mining import GCE
 from unspur.train.recipe import Adam
 from unspur.train.session import Session
 

@@ -7,10 +7,10 @@ from torch import nn
 from unspur.data.base import Split, groups_of
 from unspur.errors import Diverged, UnspurError
 from unspur.methods.balanced_last_layer import BalancedLastLayer
-from unspur.methods.last_layer import Groups, cached, search
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer, biased_mistakes, new_student
 from unspur.metrics.groups import group_accuracy, worst_group_accuracy
+from unspur.parts.last_layer import Groups, cached, search
 from unspur.train.recipe import SGD
 from unspur.train.session import Session
 
@@ -200,11 +200,11 @@ def test_a_head_of_zeros_as_vision_transformers_are_built_with_is_trained(lam):
 
 
 def test_a_student_of_another_architecture_begins_with_the_weights_that_are_named(tmp_path, monkeypatch):
-    from unspur.config import configure
-    from unspur.data.fetch import DataFiles
-    from unspur.experiment import run
+    from unspur.data.files.fetch import DataFiles
     from unspur.models.catalog import build_model
-    from unspur.runs import Run
+    from unspur.runs.config import configure
+    from unspur.runs.experiment import run
+    from unspur.runs.folder import Run
 
     monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
     data = configure("erm", "biased_mnist", settings=["data.base=mini", "data.val=9900"]).data.load(DataFiles(None))

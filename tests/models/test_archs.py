@@ -5,11 +5,11 @@ import torch
 from torch import nn
 
 from models.blank import blank
+from unspur.core.options import from_json, options, to_json
 from unspur.errors import UnspurError
 from unspur.models.catalog import ARCHS, arch_named, build_model
 from unspur.models.classifier import Normalize
 from unspur.models.spec import IMAGENET
-from unspur.options import from_json, options, to_json
 
 
 def count(model, kinds=nn.Module):

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from models.blank import blank
+from unspur.core.files import write_tensors
 from unspur.errors import DataMissing, UnspurError
-from unspur.files import write_tensors
 from unspur.models.catalog import arch_named, build_model
 from unspur.models.spec import IMAGENET
 from unspur.models.torchvision_compat import import_torchvision

@@ -9,7 +9,7 @@ from unspur.errors import DataMissing
 from unspur.papers import reproduce as module
 from unspur.papers.reproduce import reproduce, table_named
 from unspur.papers.table import Fact, Score
-from unspur.train.mining import GCE, EarlyStopped, EpochEnsemble
+from unspur.parts.mining import GCE, EarlyStopped, EpochEnsemble
 
 
 def cells(name):

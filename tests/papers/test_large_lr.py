@@ -6,7 +6,7 @@ from unspur.errors import UnspurError
 from unspur.papers.large_lr import TABLE_1, TABLE_2, TABLES, parse, values
 from unspur.papers.reproduce import _Found, describe, reproduce
 from unspur.papers.table import Analysed, Cell, Score, Setup, Table
-from unspur.runs import Run
+from unspur.runs.folder import Run
 
 BY_NAME = {table.name: table for table in TABLES}
 
@@ -186,7 +186,7 @@ def test_results_that_cannot_be_written_are_told_before_any_run(tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(UnspurError, match="file is a file; name a folder"):
         reproduce(BY_NAME["table1-fcn"], [0], results=tmp_path / "file", runs=tmp_path / "runs")
-    with pytest.raises(UnspurError, match="Unknown key 'erm.lrr'"):
+    with pytest.raises(UnspurError, match=r"Unknown key 'erm\.lrr'"):
         reproduce(BY_NAME["table1-fcn"], [0], settings=["erm.lrr=1"], results=tmp_path / "new", runs=tmp_path / "runs")
     assert not (tmp_path / "new").exists()
     (tmp_path / "large_lr-table1-fcn.json").write_text("[]")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
-from unspur.config import Config, configure
 from unspur.data.base import Dataset, Split
-from unspur.experiment import run
-from unspur.runs import Run
+from unspur.runs.config import Config, configure
+from unspur.runs.experiment import run
+from unspur.runs.folder import Run
 
 HOSTILE = ("<script>alert(1)</script>", "\"><img src=x onerror='alert(2)'>")  # two class names
 

@@ -1,10 +1,11 @@
 import pytest
 
 from report.examples import rewrite, tiny
-from unspur.analysis import FIGURES, analyze
 from unspur.errors import UnspurError
+from unspur.evaluation.analysis import FIGURES
 from unspur.report.analysed import MEANINGS, analysed
 from unspur.report.page import write_report
+from unspur.runs.analyze import analyze
 
 
 def test_every_figure_has_a_meaning():

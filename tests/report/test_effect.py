@@ -3,10 +3,10 @@ import torch
 from torch import nn
 
 from report.examples import rewrite, run_in, tiny
-from unspur.config import configure
 from unspur.data.catalog import dataset_named, load
 from unspur.report.effect import effects
 from unspur.report.page import write_report
+from unspur.runs.config import configure
 
 
 class Sees(nn.Module):

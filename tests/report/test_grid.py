@@ -1,7 +1,7 @@
 from typing import get_args
 
+from unspur.parts.select import Rule
 from unspur.report.grid import RULES, grid, grid_table, sensitivity_chart
-from unspur.select import Rule
 
 
 def test_the_curve_has_a_point_for_each_lambda_that_was_scored():

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from report.examples import HOSTILE, config, rewrite, run_in, tiny
-from unspur.config import configure
 from unspur.data.catalog import dataset_named, load
 from unspur.errors import UnspurError
 from unspur.report.page import write_report
+from unspur.runs.config import configure
 
 
 def written(runs, folder):

@@ -1,10 +1,10 @@
 import re
 
 from report.examples import tiny
-from unspur.analysis import analyze
 from unspur.report.analysed import analysed
 from unspur.report.page import write_report
 from unspur.report.planes import planes
+from unspur.runs.analyze import analyze
 
 FOUND = {
     "axis": [-1.0, 0.0, 1.0],
@@ -49,7 +49,7 @@ def test_nobody_asked_nothing_is_drawn():
 
 
 def test_the_page_shows_the_surroundings(tiny_run, tmp_path, monkeypatch):
-    monkeypatch.setattr("unspur.surroundings.ATTRIBUTED", 2)
+    monkeypatch.setattr("unspur.evaluation.landscape.ATTRIBUTED", 2)
     analyze(tiny_run, around=True)
     assert len(analysed(tiny_run, tiny()).planes) == 3
     write_report([tiny_run], tmp_path / "page.html")

@@ -3,11 +3,11 @@ import re
 import pytest
 
 from report.examples import HOSTILE, config, rewrite, run_in, tiny
-from unspur.config import configure
 from unspur.errors import UnspurError
 from unspur.report.page import write_report
 from unspur.report.repair import repair
 from unspur.report.rows import scored
+from unspur.runs.config import configure
 
 QUICK = [
     "data.base=mini", "erm=sgd", "erm.epochs=1", "erm.batch_size=20", "mining.training.epochs=1",

@@ -1,10 +1,10 @@
 import pytest
 
 from report.examples import config, tiny
-from unspur.config import configure
-from unspur.evaluation import score
+from unspur.evaluation.scores import score
 from unspur.metrics.groups import wilson_interval
 from unspur.report.rows import labels, scored, settings
+from unspur.runs.config import configure
 
 BLOCK = {
     "n": 40,

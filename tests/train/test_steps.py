@@ -2,12 +2,12 @@ import pytest
 import torch
 from torch import nn
 
+from unspur.core.seeds import seeded
 from unspur.data.augment import Augment
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
-from unspur.train.gates import add_gates, kept_ratio, masks_of, sparsity
+from unspur.parts.pruning import add_gates, kept_ratio, masks_of, sparsity
 from unspur.train.losses import cross_entropy
-from unspur.train.seeds import seeded
 from unspur.train.session import Session
 from unspur.train.steps import Draws, Steps, require_one_device, settle_batch_norm, train_steps
 

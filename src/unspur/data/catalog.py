@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from unspur.core.options import make
 from unspur.data.base import Dataset
-from unspur.data.bffhq import BFFHQ
-from unspur.data.cats_vs_dogs import CatsVsDogs
-from unspur.data.celeba import CelebA
-from unspur.data.cifar import CIFAR10, CIFAR100, MNISTCIFAR, CorruptedCIFAR10
-from unspur.data.fetch import DataFiles
-from unspur.data.folder import Folder
-from unspur.data.imagenet import ImageNet
-from unspur.data.in9 import IN9
-from unspur.data.mnist import MNIST, FashionMNIST
-from unspur.data.planted import MNISTSC, BiasedMNIST, ColoredMNIST, DoubleMNIST
-from unspur.data.spawrious import Spawrious
+from unspur.data.files.fetch import DataFiles
+from unspur.data.sets.bffhq import BFFHQ
+from unspur.data.sets.cats_vs_dogs import CatsVsDogs
+from unspur.data.sets.celeba import CelebA
+from unspur.data.sets.cifar import CIFAR10, CIFAR100, MNISTCIFAR, CorruptedCIFAR10
+from unspur.data.sets.folder import Folder
+from unspur.data.sets.imagenet import ImageNet
+from unspur.data.sets.in9 import IN9
+from unspur.data.sets.mnist import MNIST, FashionMNIST
+from unspur.data.sets.planted_mnist import MNISTSC, BiasedMNIST, ColoredMNIST, DoubleMNIST
+from unspur.data.sets.spawrious import Spawrious
+from unspur.data.sets.svhn import SVHN
+from unspur.data.sets.synthetic import MoonStar, Parity
+from unspur.data.sets.urbancars import UrbanCars
+from unspur.data.sets.waterbirds import Waterbirds
 from unspur.data.spec import DataSpec
-from unspur.data.svhn import SVHN
-from unspur.data.synthetic import MoonStar, Parity
-from unspur.data.urbancars import UrbanCars
-from unspur.data.waterbirds import Waterbirds
 from unspur.errors import DataMissing, unknown
-from unspur.options import make
 
 DATASETS: dict[str, type[DataSpec]] = {
     spec.name: spec

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unspur.core.options import options
 from unspur.data.base import Dataset, Split, groups_of
-from unspur.data.fetch import DataFiles
+from unspur.data.files.fetch import DataFiles
 from unspur.data.spec import Count, DataSpec
 from unspur.errors import UnspurError
-from unspur.options import options
 
 
 def describe(spec: DataSpec, data_dir: Path | None = None) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
+from unspur.core.files import replacing
 from unspur.data.base import Dataset, aligned_with, groups_of
 from unspur.errors import UnspurError
-from unspur.files import replacing
 
 MOST_ROWS = 24  # with more groups than this, a class gets two rows: with and against the training correlation
 GAP, MARGIN = 6, 16

@@ -14,8 +14,8 @@ from unspur.data.base import Dataset
 from unspur.errors import UnspurError
 
 if TYPE_CHECKING:
-    from unspur.data.fetch import DataFiles
-    from unspur.data.published import FileSet
+    from unspur.data.files.fetch import DataFiles
+    from unspur.data.files.file_set import FileSet
 
 MASKTUNE = "MaskTune: Mitigating Spurious Correlations by Forcing to Explore (arXiv:2210.00055)"
 ULE = "UnLearning from Experience to Avoid Spurious Correlations"

@@ -11,9 +11,9 @@ from torch import nn
 from unspur.data.base import Split, groups_of
 from unspur.errors import require
 from unspur.methods.base import Fit
-from unspur.methods.last_layer import Groups, Plan, cached, check_head, require_trainable, search
-from unspur.select import validation_groups
-from unspur.train.heads import Eq3
+from unspur.parts.heads import Eq3
+from unspur.parts.last_layer import Groups, Plan, cached, check_head, require_trainable, search
+from unspur.parts.select import validation_groups
 from unspur.train.session import Session
 from unspur.train.steps import require_one_device
 

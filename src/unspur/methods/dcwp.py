@@ -15,12 +15,20 @@ from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit
 from unspur.models.base import head_of, with_features
-from unspur.train.best import BestOnMined, val_scores
-from unspur.train.contrastive import alignment, has_pair
-from unspur.train.gates import Masks, add_gates, kept_ratio, masks_of, prunable, prune, pruned, sparsity
+from unspur.parts.best import BestOnMined, val_scores
+from unspur.parts.contrastive import alignment, has_pair
+from unspur.parts.mining import GCE, Miner, Reading, require_both, upweighted
+from unspur.parts.pruning import Masks, add_gates, kept_ratio, masks_of, prunable, prune, pruned, sparsity
+from unspur.parts.told import (
+    class_warnings,
+    kept_facts,
+    layer_warnings,
+    mask_artifacts,
+    mined_artifacts,
+    mined_facts,
+)
 from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy
-from unspur.train.mining import GCE, Miner, Reading, require_both, upweighted
 from unspur.train.recipe import Adam, Optimiser
 from unspur.train.session import Session
 from unspur.train.steps import (
@@ -31,14 +39,6 @@ from unspur.train.steps import (
     settle_batch_norm,
     step_samples,
     train_steps,
-)
-from unspur.train.told import (
-    class_warnings,
-    kept_facts,
-    layer_warnings,
-    mask_artifacts,
-    mined_artifacts,
-    mined_facts,
 )
 
 # lambda_up of the fine-tuning by the per cent of conflicting samples, in the order of the authors' scripts: a third of

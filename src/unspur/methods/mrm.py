@@ -16,14 +16,10 @@ from unspur.errors import require
 from unspur.methods.base import Fit
 from unspur.methods.dcwp import PAPER, Debias, MaskTraining, learn_masks, prune_for_good
 from unspur.models.base import head_of
-from unspur.train.best import val_scores
-from unspur.train.gates import prunable, pruned
-from unspur.train.loop import train as train_model
-from unspur.train.mining import GCE, Mined, Miner, require_both
-from unspur.train.recipe import Optimiser
-from unspur.train.session import Session
-from unspur.train.steps import require_one_device
-from unspur.train.told import (
+from unspur.parts.best import val_scores
+from unspur.parts.mining import GCE, Mined, Miner, require_both
+from unspur.parts.pruning import prunable, pruned
+from unspur.parts.told import (
     class_warnings,
     kept_facts,
     layer_warnings,
@@ -31,6 +27,10 @@ from unspur.train.told import (
     mined_artifacts,
     mined_facts,
 )
+from unspur.train.loop import train as train_model
+from unspur.train.recipe import Optimiser
+from unspur.train.session import Session
+from unspur.train.steps import require_one_device
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import UnspurError
@@ -19,7 +20,6 @@ from unspur.saliency.maps import maps_of
 from unspur.saliency.threshold import Hard, MeanStd, hide
 from unspur.train.loop import train as train_model
 from unspur.train.recipe import Optimiser
-from unspur.train.seeds import stream
 from unspur.train.session import Session
 
 

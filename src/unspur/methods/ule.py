@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unspur.core.seeds import derive, seeded, stream
 from unspur.data.base import Batch, Dataset, Split
 from unspur.errors import Diverged, UnspurError, require
 from unspur.methods.base import Fit
@@ -18,12 +19,11 @@ from unspur.models.base import evaluating, head_of
 from unspur.models.catalog import arch_named
 from unspur.models.classifier import Normalize
 from unspur.models.spec import ArchSpec
-from unspur.train.layers import from_input, from_layer, frozen_up_to, layer_named, with_output
+from unspur.parts.layers import from_input, from_layer, frozen_up_to, layer_named, with_output
+from unspur.parts.opposition import Distance, Over, Scalar, opposition, scalar_of, similarities
 from unspur.train.loop import epoch_batches, reaching
 from unspur.train.losses import cross_entropy
-from unspur.train.opposition import Distance, Over, Scalar, opposition, scalar_of, similarities
 from unspur.train.recipe import Adadelta, Cosine, Optimiser
-from unspur.train.seeds import derive, seeded, stream
 from unspur.train.session import Session
 from unspur.train.steps import require_one_device
 

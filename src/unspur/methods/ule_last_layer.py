@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit
-from unspur.methods.last_layer import Cached, Groups, Plan, cached, cached_apart, check_head, require_trainable, search
 from unspur.methods.ule import Scale, new_student
-from unspur.select import Rule, validation_groups
-from unspur.train.heads import Compare, Eq3
-from unspur.train.opposition import Distance, Over
+from unspur.parts.heads import Compare, Eq3
+from unspur.parts.last_layer import Cached, Groups, Plan, cached, cached_apart, check_head, require_trainable, search
+from unspur.parts.opposition import Distance, Over
+from unspur.parts.select import Rule, validation_groups
 from unspur.train.session import Session
 from unspur.train.steps import require_one_device
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from unspur.core.options import from_json, make
 from unspur.data.base import Dataset
 from unspur.errors import unknown
 from unspur.models.classifier import Classifier
@@ -16,7 +18,6 @@ from unspur.models.small_cnn import SmallCNN
 from unspur.models.spec import ArchSpec
 from unspur.models.torchvision_archs import torchvision_arch, torchvision_names
 from unspur.models.vgg11 import VGG11
-from unspur.options import make
 
 _OWN: tuple[type[ArchSpec], ...] = (FCN, SmallCNN, CNN3, CNN2, VGG11, ResNet32, EfficientNetLite0)
 ARCHS: dict[str, type[ArchSpec]] = {arch.name: arch for arch in _OWN}  # and every name of torchvision's, see arch_named
@@ -30,6 +31,12 @@ def arch_named(name: str) -> ArchSpec:
     if name not in theirs:
         raise unknown("arch", name, [*ARCHS, *theirs])
     return torchvision_arch(name)()
+
+
+def arch_from_json(value: Mapping[str, Any]) -> ArchSpec:
+    """The architecture that ``to_json`` described."""
+    arch: ArchSpec = from_json(value, type(arch_named(value["name"])))
+    return arch
 
 
 def build_model(name: str, data: Dataset, seed: int = 0, **options: Any) -> Classifier:

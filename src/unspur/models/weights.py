@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from unspur.core.files import read_tensors
 from unspur.errors import UnspurError
-from unspur.files import read_tensors
 from unspur.models.classifier import Classifier, Normalize
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unspur.config import Config
+from unspur.core.files import read_json, write_json
 from unspur.errors import DataMissing, RunFailed, UnspurError, require, unknown
-from unspur.experiment import run
-from unspur.files import read_json, write_json
 from unspur.papers.dcwp import TABLES as DCWP
 from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
-from unspur.runs import ENDED, Run, writable
-from unspur.usable import Ended, usable
+from unspur.runs.config import Config
+from unspur.runs.convergence import Ended, usable
+from unspur.runs.experiment import run
+from unspur.runs.folder import ENDED, Run, writable
 from unspur.version import commit
 
 TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *DCWP, *LARGE_LR)}

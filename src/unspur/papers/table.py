@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from unspur.abstention import selective_scores
-from unspur.analysis import analyze, figures, stored_analysis
-from unspur.config import Config, configure
-from unspur.data.fetch import DataFiles
-from unspur.evaluation import predict
-from unspur.runs import Run
+from unspur.data.files.fetch import DataFiles
+from unspur.evaluation.abstention import selective_scores
+from unspur.evaluation.analysis import figures
+from unspur.evaluation.scores import predict
+from unspur.runs.analyze import analyze, stored_analysis
+from unspur.runs.config import Config, configure
+from unspur.runs.folder import Run
 
 
 class Measure(Protocol):

@@ -9,14 +9,15 @@ from typing import Any
 
 from torch import Tensor
 
-from unspur.analysis import FILE, SHOWN_FILE, figures
+from unspur.core.files import read_json, read_tensors
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError
-from unspur.files import read_json, read_tensors
-from unspur.report.curves import Chart, share_chart
+from unspur.evaluation.analysis import figures
+from unspur.report.charts import Chart, share_chart
 from unspur.report.gallery import Layer, Tile
 from unspur.report.pictures import drawable, heat, picture
 from unspur.report.planes import Plane, planes
+from unspur.runs.analyze import FILE, MAPS_FILE
 
 MEANINGS = {
     "prunability": "accuracy left after pruning nodes or kernels, mean over shares from 0 to 0.9 (1: nothing is lost)",
@@ -79,7 +80,7 @@ def analysed(folder: Path, data: Dataset) -> Analysed | None:
 
 
 def _view(found: Mapping[str, Any], folder: Path, data: Dataset) -> Analysed:
-    shown = folder / SHOWN_FILE
+    shown = folder / MAPS_FILE
     maps = read_tensors(shown)[0] if shown.exists() and drawable(data.sample_shape) else {}
     kinds = {kind: name for kind, name in KINDS.items() if kind in maps}
     return Analysed(

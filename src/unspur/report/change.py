@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unspur.core.files import read_tensors
 from unspur.data.base import Dataset, Split
 from unspur.data.masks import BitMask
-from unspur.evaluation import predict
-from unspur.files import read_tensors
+from unspur.evaluation.scores import predict
 from unspur.report.gallery import Explainer, Layer, by_gradients, explainer, split_rows
 from unspur.report.pictures import heat, picture
-from unspur.runs import Run
+from unspur.runs.folder import Run
 
 SHOWN = 4  # images of each group
 GRADIENTS = 8  # of these, about so many in all with input gradients, too

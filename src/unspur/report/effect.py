@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from unspur.data.base import Dataset
-from unspur.evaluation import predict
+from unspur.evaluation.scores import predict
 from unspur.metrics.shortcut import ShortcutEffect, shortcut_effect
-from unspur.runs import Run
+from unspur.runs.folder import Run
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from unspur.data.base import Dataset, Split, groups_of
 from unspur.errors import UnspurError
-from unspur.evaluation import activations, some
+from unspur.evaluation.scores import activations, some
 
 SAMPLES = 400  # of a test set, drawn at random
 NEAREST = 10  # neighbours that are asked whether they are alike

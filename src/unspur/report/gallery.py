@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from unspur.data.base import Dataset, Split, aligned_with, groups_of
 from unspur.errors import UnspurError
-from unspur.evaluation import predict
+from unspur.evaluation.scores import predict
 from unspur.models.base import cam_layer
 from unspur.report.pictures import drawable, heat, picture
 from unspur.saliency.cam import cam

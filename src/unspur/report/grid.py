@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from unspur.report.curves import Chart, share_chart
+from unspur.report.charts import Chart, share_chart
 
 DRAWN = ("grid", "sensitivity")  # the facts that are drawn here, and too long to be written out
 RULES = {  # of what validation samples the accuracy is, by the rules of select.py

@@ -10,9 +10,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from unspur.core.files import write_text
 from unspur.errors import UnspurError
-from unspur.files import write_text
-from unspur.report.curves import FRAME
+from unspur.report.charts import FRAME
 from unspur.report.headline import Finding, headline, percent
 from unspur.report.pictures import scale
 from unspur.report.rows import Share

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unspur.data.base import Dataset
-from unspur.report.curves import Chart, stage_chart
+from unspur.report.charts import Chart, stage_chart
 from unspur.report.rows import Scored, Share
 
 BEFORE = "erm"  # the stage of plain training

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from unspur.config import Config, configure
+from unspur.core.options import options
 from unspur.data.base import Dataset, Split, aligned_with
 from unspur.metrics.groups import wilson_interval
-from unspur.options import options
+from unspur.runs.config import Config, configure
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from unspur.core.files import write_text
 from unspur.errors import UnspurError, require
-from unspur.files import write_text
-from unspur.report.curves import ticks
+from unspur.report.charts import ticks
 
 # Blue, orange, green, red, violet, brown, pink, grey: told apart by most colour-blind people, and dashed besides.
 COLOURS = ("#2563b0", "#d9730d", "#2a8a4a", "#b3261e", "#7b4fb5", "#8a5a2b", "#c4568f", "#6b7280")

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 from unspur.data.base import Dataset, Split, aligned_with
-from unspur.data.fetch import DataFiles
+from unspur.data.files.fetch import DataFiles
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError
 from unspur.report.analysed import Analysed, analysed
 from unspur.report.change import Change, changed
-from unspur.report.curves import StageCharts, stage_charts
+from unspur.report.charts import StageCharts, stage_charts
 from unspur.report.effect import Effect, effects_of
 from unspur.report.embedding import Embedding, embedding
 from unspur.report.gallery import Gallery, SampleRow, Tile, explainer, gallery, samples
@@ -27,7 +27,7 @@ from unspur.report.headline import telling_test
 from unspur.report.pictures import drawable
 from unspur.report.repair import BEFORE, Repair, repair
 from unspur.report.rows import Scored, Setting, labels, plain, scored, settings
-from unspur.runs import Run
+from unspur.runs.folder import Run
 
 WIDEST = 12  # classes or values in a table of counts
 HERO = 4  # pictures below the headline

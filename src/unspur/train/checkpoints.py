@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from unspur.files import read_tensors, write_tensors
+from unspur.core.files import read_tensors, write_tensors
 
 
 def save_state(path: Path, state: Any) -> None:

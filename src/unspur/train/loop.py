@@ -9,12 +9,12 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from unspur.core.seeds import seeded, stream
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
 from unspur.train.losses import cross_entropy
 from unspur.train.recipe import Recipe
-from unspur.train.seeds import seeded, stream
 from unspur.train.session import Session
 from unspur.train.sharpness import ascended
 

@@ -11,12 +11,12 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError, require
 from unspur.train.loop import Loss, measure, train
 from unspur.train.losses import cross_entropy
 from unspur.train.recipe import LARGEST_RATE, Constant, Optimiser
-from unspur.train.seeds import stream
 from unspur.train.session import Session
 
 LOST = 0.25  # of the training accuracy below the best at which a rate is no longer usable (large-LR 4.2)

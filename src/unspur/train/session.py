@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from lightning_fabric import Fabric
 
-from unspur.files import write_text
+from unspur.core.files import write_text
 from unspur.train.checkpoints import load_state, save_state
 
 CHECKPOINTS = "checkpoints"  # the subfolder, deleted when the run has ended

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from unspur.core.seeds import seeded, stream
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError, require
-from unspur.train.seeds import seeded, stream
 from unspur.train.session import Session
 
 Objective = Callable[[nn.Module, Batch], Mapping[str, Tensor]]  # terms by name; their sum is minimised

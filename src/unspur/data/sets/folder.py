@@ -1,0 +1,175 @@
+"""Your own images: class folders, split folders, or a table. Decoded once, or each time where the disk is too small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from torch import Tensor
+
+from unspur.data.augment import Augment
+from unspur.data.base import Dataset, Split
+from unspur.data.images.cache import Cache, MappedImages
+from unspur.data.images.decode import Fit
+from unspur.data.images.listing import Listing, list_folder, list_table
+from unspur.data.images.splitting import codes, names_in_order, partition
+from unspur.data.images.unread import StreamedImages
+from unspur.data.spec import About, DataSpec
+from unspur.errors import UnspurError, require
+
+if TYPE_CHECKING:
+    from unspur.data.files.fetch import DataFiles
+
+NAMED = 5  # broken files or duplicates that a sentence names; it counts the rest
+
+
+@dataclass(frozen=True)
+class Folder(DataSpec):
+    """Your own images, in class folders or listed in a CSV with labels, splits and attributes."""
+
+    name: ClassVar[str] = "folder"
+    about: ClassVar[About] = About(
+        citation="your own images",
+        licence="yours",
+        get="--set data.root=PATH: PATH/CLASS/*, PATH/train|val|test/CLASS/*, or a table with --set data.csv=FILE",
+    )
+    usual_arch: ClassVar[str] = "resnet18"
+    root: str = ""  # the folder of the images
+    csv: str = ""  # a table in that folder (or a path to one); empty: folders name the classes
+    file: str = "filename"  # the table's column of file names
+    images: str = ""  # the folder below root that these names start from
+    label: str = "label"  # the table's column of labels
+    split: str = ""  # its column of splits: train, val, test or 0, 1, 2; empty: 'split' where there is one
+    split_csv: str = ""  # another table with that column, as CelebA has
+    attributes: tuple[str, ...] = ()  # its columns of attributes, if any
+    size: int = 128  # pixels each side of the square images; pretrained networks are used to 224
+    fit: Fit = "stretch"  # stretch: all of an image; crop: its middle; pad: all of it with black beside it
+    val: float = 0.1  # the share of the training images to validate on where no split says so; 0: none
+    test: float = 0.2  # the share of all images to test on where no split says so
+    seed: int = 0  # of these draws
+    skip_broken: bool = False  # go on without files that cannot be decoded
+    stream: bool = False  # decode anew each time: slower, but nothing decoded is kept on disk
+    augment: Augment = Augment()  # how training images are moved
+
+    def __post_init__(self) -> None:
+        require(self.size >= 1, f"data.size must be at least 1 pixel but got {self.size}.")
+        require(0 <= self.val < 1, f"data.val must lie in [0, 1) but got {self.val}.")
+        require(0 < self.test < 1, f"data.test must lie in (0, 1) but got {self.test}.")
+        table = {"file": "filename", "images": "", "label": "label", "split": "", "split_csv": "", "attributes": ()}
+        for option, default in table.items():
+            require(
+                bool(self.csv) or getattr(self, option) == default,
+                f"data.{option} is an option of tables; name the table with --set data.csv=FILE.",
+            )
+
+    def load(self, files: DataFiles) -> Dataset:
+        listing, images, content = stored_images(
+            self.listing(), files.cache, self.size, self.fit, skip_broken=self.skip_broken, stream=self.stream
+        )
+        return assemble(
+            self.name, listing, images, content, val=self.val, test=self.test, seed=self.seed, augment=self.augment
+        )
+
+    def listing(self) -> Listing:
+        """The images with labels, splits and attributes; none is opened."""
+        require(bool(self.root), "The data set 'folder' needs your images' folder; name it with --set data.root=PATH.")
+        root = Path(self.root).expanduser()
+        if not self.csv:
+            return list_folder(root)
+        return list_table(
+            root,
+            _table_path(root, self.csv),
+            file=self.file,
+            label=self.label,
+            split=self.split,
+            split_path=_table_path(root, self.split_csv) if self.split_csv else None,
+            attributes=self.attributes,
+            images=self.images,
+        )
+
+
+def stored_images(
+    listing: Listing, cache_dir: Path, size: int, fit: Fit, *, skip_broken: bool, stream: bool
+) -> tuple[Listing, MappedImages | StreamedImages, Sequence[bytes]]:
+    """The images that can be decoded, a source of their pixels, and a hash of each one's content.
+
+    Those that cannot are an error that names and counts them, or with ``skip_broken`` are left out and noted.
+    """
+    cache = Cache(cache_dir, listing.root, size, fit, pixels=not stream)
+    filled = cache.fill(listing.files)
+    rows, content = filled.rows, filled.content
+    if filled.problems:
+        problems = [f"{listing.place(number)} {problem}" for number, problem in filled.problems.items()]
+        count = f"{len(problems):,} of {len(listing):,} images"
+        if not skip_broken:
+            raise UnspurError(
+                f"{count} in {listing.root} cannot be used: {_some(problems)}; mend or remove them, or go on without "
+                "them with --set data.skip_broken=true."
+            )
+        whole = (rows >= 0).nonzero()[0]
+        require(
+            len(whole) > 0, f"None of the {len(listing):,} images in {listing.root} can be used: {_some(problems)}."
+        )
+        rows, content = rows[whole], content[whole]
+        listing = listing.only(whole.tolist(), f"{count} could not be used and were left out: {_some(problems)}.")
+    images = (
+        StreamedImages(listing.root, [file.name for file in listing.files], size, fit)
+        if stream
+        else MappedImages.of(cache, rows)
+    )
+    return listing, images, content.tolist()
+
+
+def assemble(
+    name: str,
+    listing: Listing,
+    images: MappedImages | StreamedImages,
+    content: Sequence[bytes],
+    *,
+    val: float,
+    test: float,
+    seed: int,
+    augment: Augment,
+) -> Dataset:
+    """A data set of listed images, split as the listing says or as drawn, its classes and attributes sorted by name."""
+    classes = names_in_order(listing.labels)
+    y = codes(listing.labels, classes)
+    values = {name: names_in_order(column) for name, column in listing.attributes.items()}
+    columns = {name: codes(column, values[name]) for name, column in listing.attributes.items()}
+    parts, drawn = partition(listing, y, val, test, seed)
+
+    def split(part: str, augment: Augment | None = None) -> Split:
+        index = parts[part]
+        chosen = {name: column[index] for name, column in columns.items()}
+        return Split(images.subset(index), y[index], chosen, augment=augment)
+
+    notes = [*listing.notes, *drawn, *duplicates(listing, parts, content)]
+    return Dataset(
+        name, split("train", augment), split("val"), {"test": split("test")}, classes, values, note=" ".join(notes)
+    )
+
+
+def duplicates(listing: Listing, parts: dict[str, Tensor], content: Sequence[bytes]) -> list[str]:
+    """A sentence on images that are in more than one split, byte for byte, if there are any."""
+    first: dict[bytes, tuple[str, int]] = {}
+    pairs = []
+    for part, index in parts.items():
+        for number in index.tolist():
+            earlier, other = first.setdefault(content[number], (part, number))
+            if earlier != part:
+                pairs.append(f"{listing.place(number)} in {part} is {listing.place(other)} in {earlier}")
+    if not pairs:
+        return []
+    return [f"Images that are in an earlier split too: {len(pairs):,} ({_some(pairs)})."]
+
+
+def _some(sentences: Sequence[str]) -> str:
+    more = len(sentences) - NAMED
+    return "; ".join([*sentences[:NAMED], *([f"and {more:,} more"] if more > 0 else [])])
+
+
+def _table_path(root: Path, name: str) -> Path:
+    path = Path(name).expanduser()
+    return root / path if (root / path).exists() or not path.exists() else path

@@ -1,0 +1,179 @@
+"""Plant a shortcut in a person's own images: a copy with a known answer, on which any method can be tried."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import shlex
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from unspur.core.files import PARTIAL
+from unspur.data.images.decode import Unreadable, decode_whole
+from unspur.data.images.listing import Listing
+from unspur.data.images.splitting import codes, names_in_order, partition
+from unspur.data.images.workers import cores
+from unspur.data.progress import counting
+from unspur.data.sets.folder import Folder
+from unspur.data.shortcuts.drawn import Shortcut, assign_part, check_conflict
+from unspur.data.shortcuts.natural import shortcut_named
+from unspur.data.spec import stream
+from unspur.errors import UnspurError, require
+
+TABLE = "metadata.csv"
+
+
+class Planted(NamedTuple):
+    """What was written."""
+
+    out: Path
+    images: int
+    conflicting: int  # of the training images
+    training: int
+    attribute: str
+
+    @property
+    def settings(self) -> list[str]:
+        """How the set `folder` is told to read the copy."""
+        return [f"data.root={self.out}", f"data.csv={TABLE}", f"data.attributes={self.attribute}"]
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict() | {"out": str(self.out), "settings": self.settings}
+
+    def summary(self) -> str:
+        command = " ".join(["unspur train erm folder", *(f"--set {shlex.quote(setting)}" for setting in self.settings)])
+        return (
+            f"Wrote {self.images:,} images to {self.out}: {self.conflicting:,} of {self.training:,} training images "
+            f"conflict.\nTrain on them: {command}"
+        )
+
+
+def plant(
+    source: Folder,
+    shortcut: str,
+    out: Path,
+    *,
+    conflict: float | None = None,
+    conflict_count: int | None = None,
+) -> Planted:
+    """Copy the images of ``source`` to ``out`` with a shortcut that gives the class away, and list them in a table.
+
+    Of the training images a share ``conflict`` (or ``conflict_count`` of them) shows another class's value; validation
+    images conflict as often; in test images the value has nothing to do with the class. Copies are PNG files in the
+    size of the originals. ``out`` appears when all of them are written, and not at all otherwise.
+    """
+    check_conflict(conflict, conflict_count)
+    require(conflict is not None or conflict_count is not None, "Give conflict, a share, or conflict_count, a number.")
+    listing = source.listing()
+    _check_place(out, listing.root)
+    classes = names_in_order(listing.labels)
+    y = codes(listing.labels, classes)
+    parts, _notes = partition(listing, y, source.val, source.test, source.seed)
+    chosen = shortcut_named(shortcut, len(classes))
+    values = torch.zeros(len(y), dtype=torch.long)
+    for part, index in parts.items():
+        values[index] = assign_part(
+            part,
+            y[index],
+            len(classes),
+            stream(source.seed, f"assign {part}"),
+            training=len(parts["train"]),
+            conflict=conflict,
+            conflict_count=conflict_count,
+        )
+    split = {int(number): part for part, index in parts.items() for number in index}
+    names = _file_names(listing)
+    with _complete_or_nothing(out) as folder:
+        _write_images(listing, folder, names, chosen.shortcut, values, source)
+        rows = [
+            {"filename": name, "label": label, "split": split[number], shortcut: chosen.values[int(values[number])]}
+            | {column: entries[number] for column, entries in listing.attributes.items() if column != shortcut}
+            for number, (name, label) in enumerate(zip(names, listing.labels, strict=True))
+        ]
+        _write_table(folder / TABLE, rows)
+    training = parts["train"]
+    return Planted(out, len(y), int((values[training] != y[training]).sum()), len(training), shortcut)
+
+
+def _check_place(out: Path, root: Path) -> None:
+    require(not out.exists(), f"{out} exists already; delete it or name another folder with --out.")
+    inside = out.absolute().parent.resolve().is_relative_to(root)
+    require(not inside, f"{out} lies in the folder of your images, {root}; name a folder outside of it with --out.")
+
+
+def _file_names(listing: Listing) -> list[str]:
+    """Where each copy goes: as the original lay, ending with .png, no two alike."""
+    taken: set[str] = set()
+    names = []
+    for file in listing.files:
+        stem, ending = os.path.splitext(file.name)
+        name = f"images/{stem}.png"
+        if name.lower() in taken:  # cat.jpg beside cat.png
+            name = f"images/{stem}{ending}.png"
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _write_images(
+    listing: Listing, folder: Path, names: Sequence[str], shortcut: Shortcut, values: Tensor, source: Folder
+) -> None:
+    waiting: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(cores()) as threads, counting("planting in images", len(listing)) as advance:
+        for number, file in enumerate(listing.files):
+            try:
+                pixels = decode_whole((listing.root / file.name).read_bytes())
+            except (Unreadable, OSError) as problem:
+                text = f"cannot be read ({problem.strerror})" if isinstance(problem, OSError) else str(problem)
+                raise UnspurError(f"{listing.place(number)} {text}; mend or remove it.") from None
+            image = torch.from_numpy(pixels.copy()).unsqueeze(0)
+            # A stream for each file, so that an image shows the same whatever else is planted.
+            planted = shortcut.apply(image, values[number : number + 1], stream(source.seed, f"draw {file.name}"))
+            waiting.append(threads.submit(_write_image, folder / names[number], planted[0]))
+            if len(waiting) > 4 * cores():
+                waiting.popleft().result()
+            advance(1)
+        for future in waiting:
+            future.result()
+
+
+def _write_image(path: Path, image: Tensor) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image.permute(1, 2, 0).contiguous().numpy()).save(path)
+
+
+def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+
+
+@contextlib.contextmanager
+def _complete_or_nothing(out: Path) -> Iterator[Path]:
+    """Yield a folder beside ``out`` that becomes ``out`` when the block succeeds and is deleted when it does not."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out.parent))
+    except OSError as error:
+        raise UnspurError(f"{out} cannot be written ({error.strerror}); name another folder with --out.") from None
+    try:
+        yield folder
+        umask = os.umask(0)
+        os.umask(umask)
+        folder.chmod(0o777 & ~umask)  # mkdtemp makes it private
+        folder.rename(out)
+    except OSError as error:
+        raise UnspurError(f"{out} cannot be written ({error.strerror}); make room or name another folder.") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,268 @@
+"""Every metric and attribution statistic of a model on a test set ("Large Learning Rates ...", 3.2, 3.3, 5, 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from unspur.data.base import Dataset, Split, aligned_with
+from unspur.errors import UnspurError, require
+from unspur.evaluation.landscape import surroundings
+from unspur.evaluation.scores import activations, chosen, predict, some
+from unspur.metrics.attribution import attribution_entropy, background_share, mean_of_known, mean_shares
+from unspur.metrics.compress import Unit, compressibility, layer_weights, pq_index, prunability, sparsity
+from unspur.metrics.dynamics import logit_norm, max_loss_ratio, mean_losses, parameter_norm
+from unspur.metrics.represent import average_selectivity, class_separation
+from unspur.models.base import head_of
+from unspur.saliency.attributions import AttributionKind, attributions
+from unspur.saliency.foreground import foreground as foreground_of
+
+T = TypeVar("T")
+
+SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C), and to score pruned columns and weights
+ATTRIBUTED = 200  # of these, whose attributions are looked at
+SHOWN = 12  # of these, whose attributions are kept for the report
+SCORED = 10_000  # test inputs to score pruned nodes, and training inputs whose losses are compared
+UNITS: tuple[Unit, ...] = ("node", "column", "weight")
+NO_ATTRIBUTES = "The data set has no attributes that could go with the class."
+KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
+
+# Where in an analysis each figure of one number is, in the order in which people see them.
+FIGURES: dict[str, tuple[str, ...]] = {
+    "prunability": ("prunability", "node", "mean"),
+    "column prunability": ("prunability", "column", "mean"),
+    "weight prunability": ("prunability", "weight", "mean"),
+    "activation compressibility": ("activations", "compressibility"),
+    "activation sparsity": ("activations", "sparsity"),
+    "activation PQ-index": ("activations", "pq_index"),
+    "weight compressibility": ("weights", "compressibility"),
+    "weight PQ-index": ("weights", "pq_index"),
+    "CSI": ("csi",),
+    "BSI": ("bsi",),
+    "class separation": ("class_separation",),
+    "core attribution": ("attribution", "integrated_gradients", "shares", "core"),
+    "spurious attribution": ("attribution", "integrated_gradients", "shares", "spurious"),
+    "noise attribution": ("attribution", "integrated_gradients", "shares", "noise"),
+    "background attribution": ("attribution", "integrated_gradients", "background"),
+    "attribution entropy": ("attribution", "integrated_gradients", "entropy"),
+    "max loss ratio": ("training", "max_loss_ratio"),
+    "aligned / conflicting loss": ("training", "loss_ratio"),
+    "parameter norm": ("norms", "parameters"),
+    "logit norm": ("norms", "logits"),
+}
+
+
+class Analysis(NamedTuple):
+    """Every figure of one model on one test set as plain JSON values, and the maps of some of its images."""
+
+    figures: dict[str, Any]
+    maps: dict[str, Tensor]
+
+
+def analyse(
+    model: nn.Module,
+    data: Dataset,
+    test: str,
+    regions: Mapping[str, Tensor],
+    *,
+    loss_ratios: Iterable[float] = (),
+    foreground: str | None = None,
+    around: bool = False,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> Analysis:
+    """Compute every metric of ``model`` on the test set ``test``.
+
+    ``regions`` says where in an input class and shortcut lie, ``loss_ratios`` are those of the training's epochs,
+    ``foreground`` says where the objects in its images are (a .npy file of masks, or deeplabv3), for the share of
+    attribution on the background. ``samples`` test inputs give the activations, and the accuracy once columns or
+    weights are pruned. ``around`` asks for the surroundings of the solution as well, which take longer than all the
+    rest. What cannot be computed for this model or data is None, and ``unknown`` says why.
+    """
+    look = _Look(model, data, data.tests[test], samples, seed)
+    objects = foreground_of(foreground, data.tests[test], look.index[:ATTRIBUTED]) if foreground else None
+    found = {
+        "test": test,
+        "samples": len(look.sample),
+        **look.compression(),
+        **look.representation(),
+        "attribution": look.attribution(regions, objects),
+        "norms": {"parameters": parameter_norm(model), "logits": logit_norm(look.logits)},
+        "training": look.training(loss_ratios),
+        "warnings": look.warnings(),
+        "surroundings": look.around(test, regions, seed) if around else None,
+    }
+    return Analysis({**_finite(found, look.unknown), "unknown": look.unknown}, look.shown)
+
+
+def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:
+    """``value`` with None for every number that is none, and its name kept with the reason."""
+    if isinstance(value, Mapping):
+        return {key: _finite(part, unknown, f"{name}.{key}" if name else key) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part, unknown, name) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        unknown[name] = "The value is not a finite number: the network's outputs are too large."
+        return None
+    return value
+
+
+def figures(analysis: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of one number in an analysis, by the name that people see; what is unknown is left out."""
+    found = {}
+    for name, path in FIGURES.items():
+        value: Any = analysis
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, dict):  # the BSI of several attributes
+            value = sum(value.values()) / len(value) if value else None
+        if value is not None:
+            found[name] = float(value)
+    return found
+
+
+class _Look:
+    """One model on one test set."""
+
+    def __init__(self, model: nn.Module, data: Dataset, test: Split, samples: int, seed: int) -> None:
+        self.model, self.data, self.labelled = model, data, test.attributes
+        self.test, self.train = (some(split, SCORED, seed) for split in (test, data.train))
+        self.index = chosen(test, samples, seed)
+        self.sample = test.subset(self.index)
+        self.shown: dict[str, Tensor] = {}
+        self.unknown: dict[str, str] = {}
+        self.logits = predict(model, self.sample)
+        self.z = self.known("activations", lambda: activations(model, self.sample))
+
+    def known(self, what: str, compute: Callable[[], T | None], otherwise: str = "") -> T | None:
+        """What ``compute`` finds, or None with the reason kept: its error, or ``otherwise`` where it finds nothing."""
+        try:
+            found = compute()
+        except UnspurError as error:
+            found, otherwise = None, str(error)
+        if found is None:
+            self.unknown[what] = otherwise
+        return found
+
+    def warnings(self) -> list[str]:
+        """What makes figures mean less than they seem to."""
+        if len(self.sample.y.unique()) == 1 or len(self.logits.argmax(1).unique()) > 1:
+            return []
+        return ["The network gives one answer for all inputs: all of it can be pruned, and that means nothing."]
+
+    def compression(self) -> dict[str, Any]:
+        def curve(unit: Unit) -> dict[str, Any]:
+            tested = self.test if unit == "node" else self.sample  # the tables have nodes alone
+
+            def accuracy(model: nn.Module) -> float:
+                return float((predict(model, tested).argmax(1) == tested.y).double().mean())
+
+            spare = head_of(self.model) if unit == "node" else None
+            return prunability(self.model, accuracy, unit=unit, spare=spare)._asdict()
+
+        layers = {name: _compression(weights) for name, weights in layer_weights(self.model).items()}
+        mean = {key: sum(layer[key] for layer in layers.values()) / len(layers) for key in next(iter(layers.values()))}
+        return {
+            "prunability": {unit: self.known(f"prunability.{unit}", partial(curve, unit)) for unit in UNITS},
+            "activations": None if self.z is None else _compression(self.z),
+            "weights": {**mean, "layers": layers},
+        }
+
+    def representation(self) -> dict[str, Any]:
+        z, sample, classes = self.z, self.sample, len(self.data.classes)
+        if z is None:
+            return {"class_separation": None, "csi": None, "bsi": None}
+        bsi: dict[str, float] = {}
+        if not sample.attributes:
+            self.unknown["bsi"] = NO_ATTRIBUTES
+        for name, column in sample.attributes.items():
+            values = self.labelled[name].unique()  # also those that no sample has, which must be told
+            label = torch.searchsorted(values, column)
+            found = self.known(f"bsi.{name}", partial(average_selectivity, z, label, len(values)))
+            if found is not None:
+                bsi[name] = found
+        return {
+            "class_separation": self.known(
+                "class_separation",
+                lambda: class_separation(z, sample.y, classes),
+                "The activations of all inputs point the same way.",
+            ),
+            "csi": self.known("csi", lambda: average_selectivity(z, sample.y, classes)),
+            "bsi": bsi or None,
+        }
+
+    def attribution(self, masks: Mapping[str, Tensor], objects: Tensor | None = None) -> dict[str, Any]:
+        device = next(self.model.parameters()).device
+        x = self.sample.batch(torch.arange(min(ATTRIBUTED, len(self.sample))), device).x
+        found: dict[str, Any] = {"samples": len(x)}
+        if not masks:
+            self.unknown["attribution.shares"] = "Class and shortcut have no places of their own in these inputs."
+        for kind in KINDS:
+            maps = self.known(f"attribution.{kind}", partial(_maps, kind, self.model, x))
+            if maps is None:
+                found[kind] = None
+                continue
+            if maps.ndim == 4:
+                self.shown |= {"index": self.index[:SHOWN], "predicted": self.logits[:SHOWN].argmax(1)}
+                self.shown[kind] = maps[:SHOWN].sum(1).abs()
+            found[kind] = {
+                "shares": mean_shares(maps, masks) if masks else None,
+                "background": None if objects is None else self._background(kind, maps, objects),
+                "entropy": mean_of_known(attribution_entropy(maps)),
+            }
+        return found
+
+    def _background(self, kind: AttributionKind, maps: Tensor, objects: Tensor) -> float | None:
+        """The mean share of attribution on the background, over the images in which there is any object."""
+        shown = objects.flatten(1).any(1)
+        return self.known(
+            f"attribution.{kind}.background",
+            lambda: mean_of_known(background_share(maps[shown], objects[shown])),
+            "No image that has any attribution shows an object.",
+        )
+
+    def around(self, test: str, masks: Mapping[str, Tensor], seed: int) -> dict[str, Any]:
+        found = surroundings(self.model, self.data, test, masks, seed=seed)
+        self.unknown |= {f"surroundings.{name}": why for name, why in found.pop("unknown").items()}
+        return found
+
+    def training(self, ratios: Iterable[float]) -> dict[str, float | None]:
+        """The largest loss ratio; mean losses of aligned and conflicting training samples, one over the other (B)."""
+        aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
+        if aligned is None:
+            self.unknown["training"] = NO_ATTRIBUTES
+            return dict.fromkeys(("max_loss_ratio", "aligned_loss", "conflicting_loss", "loss_ratio"))
+        # in float32 the loss of a sample with a margin above 17, which is common once all are fitted, would be 0
+        losses = functional.cross_entropy(predict(self.model, self.train).double(), self.train.y, reduction="none")
+        means = mean_losses(losses, ~aligned)
+        return {
+            "max_loss_ratio": self.known(
+                "training.max_loss_ratio", lambda: max_loss_ratio(ratios), "The training noted no losses of samples."
+            ),
+            "aligned_loss": means.aligned,
+            "conflicting_loss": means.conflicting,
+            "loss_ratio": self.known(
+                "training.loss_ratio",
+                lambda: means.ratio,
+                "The losses of conflicting samples are too small to be told from 0."
+                if means.conflicting == 0
+                else "There are not both aligned and conflicting samples.",
+            ),
+        }
+
+
+def _maps(kind: AttributionKind, model: nn.Module, x: Tensor) -> Tensor:
+    maps = attributions(kind, model, x).cpu()
+    require(bool(maps.any()), "No input has any attribution: the network's answer does not depend on it.")
+    return maps
+
+
+def _compression(z: Tensor) -> dict[str, float]:
+    measures = {"sparsity": sparsity, "compressibility": compressibility, "pq_index": pq_index}
+    return {name: float(measure(z).mean()) for name, measure in measures.items()}

@@ -1,0 +1,114 @@
+"""Where attributions lie, what one neuron uses and when it changes, through a training (large-LR, Figures 3 and 28)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unspur.core.seeds import stream
+from unspur.data.base import Split
+from unspur.errors import UnspurError
+from unspur.metrics.attribution import mean_shares
+from unspur.models.base import evaluating, penultimate
+from unspur.saliency.attributions import integrated_gradients, neuron_attribution
+from unspur.train.session import Observer
+
+SAMPLES = 50  # training samples whose attributions are looked at
+EVERY = 20  # steps from one look at the neuron to the next, from the first of an epoch on
+
+
+class Attributions:
+    """Follows the shares of Integrated Gradients in each of ``masks``, and one penultimate neuron's spurious use.
+
+    Figures of an epoch, of the model at its end: ``core_attribution``, ``spurious_attribution`` and so on for the
+    predicted class, and ``neuron_spurious_use``: the spurious share of what the neuron fires for, which is missing
+    while it does not fire for any of the samples.
+
+    Figure 28 shows a neuron that is "reset" by large updates as its spurious use grows, and most of that comes in the
+    first epochs. So the epoch's figures also have, step by step and null where it was not looked at, ``neuron_uses``
+    and ``neuron_changes``: the 2-norm of the change of its activations for the samples since the look before, over the
+    sum of their norms, so that 1 means that nothing of them is left. The paper does not say how it sizes updates; those
+    of weights would mean little where a normalisation follows. The training does not depend on any of it.
+    """
+
+    def __init__(self, train: Split, masks: Mapping[str, Tensor], neuron: int, seed: int) -> None:
+        if "spurious" not in masks:
+            raise UnspurError(
+                "What a neuron uses can be followed where class and shortcut lie apart, such as in parity, "
+                "double_mnist or biased_mnist, but not in this data set."
+            )
+        self._masks, self._neuron = masks, neuron
+        order = torch.randperm(len(train), generator=stream(seed, "follow"))
+        self._x = train.batch(order[:SAMPLES]).x
+        self._model: nn.Module | None = None
+        self._at: tuple[str, int] | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._uses: list[float | None] = []
+        self._changes: list[float | None] = []
+        self._activations: Tensor | None = None
+
+    def check(self, model: nn.Module) -> None:
+        """Refuse a neuron that ``model`` does not have."""
+        neuron_attribution(model, self._x[:1].to(next(model.parameters()).device), self._neuron, steps=1)
+
+    def see(self, moment: Any) -> None:
+        if (moment.stage, moment.epoch) != self._at:  # an epoch that diverged has left its figures behind
+            self._at = (moment.stage, moment.epoch)
+            self._clear()
+        self._model = getattr(moment.model, "module", moment.model)  # without what a device strategy wraps around it
+        if len(self._uses) % EVERY:
+            self._uses.append(None)
+            self._changes.append(None)
+        else:
+            self._uses.append(_rounded(self._use(self._model)))
+            self._changes.append(_rounded(self._change(self._model)))
+
+    def figures(self) -> dict[str, Any]:
+        if self._model is None:
+            return {}
+        shares = mean_shares(integrated_gradients(self._model, self._on(self._model)).cpu(), self._masks)
+        found: dict[str, Any] = {f"{name}_attribution": share for name, share in shares.items()}
+        found["neuron_spurious_use"] = self._use(self._model)
+        found |= {"neuron_uses": self._uses, "neuron_changes": self._changes}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _on(self, model: nn.Module) -> Tensor:
+        return self._x.to(next(model.parameters()).device)
+
+    def _use(self, model: nn.Module) -> float | None:
+        own = neuron_attribution(model, self._on(model), self._neuron).cpu()
+        return mean_shares(own, {"spurious": self._masks["spurious"]})["spurious"]
+
+    @torch.no_grad()
+    def _change(self, model: nn.Module) -> float | None:
+        """None at an epoch's first look, so that one that is resumed notes the same, and while it does not fire."""
+        before = self._activations
+        with evaluating(model):
+            self._activations = penultimate(model, self._on(model))[:, self._neuron].double().cpu()
+        if before is None or not (before.any() or self._activations.any()):
+            return None
+        return float((self._activations - before).norm() / (self._activations.norm() + before.norm()))
+
+
+def _rounded(value: float | None) -> float | None:
+    return round(value, 4) if value is not None and math.isfinite(value) else None
+
+
+class Together:
+    """Several observers as one."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+
+    def see(self, moment: Any) -> None:
+        for observer in self._observers:
+            observer.see(moment)
+
+    def figures(self) -> dict[str, Any]:
+        return {name: value for observer in self._observers for name, value in observer.figures().items()}

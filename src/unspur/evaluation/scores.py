@@ -1,0 +1,105 @@
+"""Predict once, score many: the ``tests`` block of a result (docs/metrics.md defines every field)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unspur.core.seeds import stream
+from unspur.data.base import Dataset, Split, aligned_with, groups_of
+from unspur.metrics.groups import (
+    group_accuracy,
+    mean_group_accuracy,
+    weighted_group_accuracy,
+    wilson_interval,
+    worst_group_accuracy,
+)
+from unspur.models.base import evaluating, penultimate
+from unspur.train.loop import outputs
+
+
+def predict(model: nn.Module, split: Split) -> Tensor:
+    """The model's logits for every sample of ``split``, in order, computed where the model is."""
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    return torch.cat([logits.cpu() for _, logits in outputs(model, split, device)])
+
+
+@torch.no_grad()
+def activations(model: nn.Module, split: Split, batch_size: int = 500) -> Tensor:
+    """Penultimate activations (samples, neurons) of ``split``, in evaluation mode."""
+    device = next(model.parameters()).device
+    with evaluating(model):
+        parts = [
+            penultimate(model, split.batch(index, device).x).cpu()
+            for index in torch.arange(len(split)).split(batch_size)
+        ]
+    return torch.cat(parts)
+
+
+def chosen(split: Split, count: int, seed: int) -> Tensor:
+    """The numbers of at most ``count`` samples, drawn at random: the first of them are of all classes as well."""
+    return torch.randperm(len(split), generator=stream(seed, "analysis"))[:count]
+
+
+def some(split: Split, count: int, seed: int) -> Split:
+    """At most ``count`` samples of ``split``, drawn at random."""
+    return split.subset(chosen(split, count, seed))
+
+
+def evaluate(model: nn.Module, data: Dataset) -> dict[str, Any]:
+    """Every score of ``model`` on every test set of ``data`` that has samples."""
+    return {name: score(predict(model, test), test, data.train) for name, test in data.tests.items() if len(test)}
+
+
+def score(logits: Tensor, test: Split, train: Split) -> dict[str, Any]:
+    """Every score of predictions on ``test``; what ``train`` cannot tell is None."""
+    pred = logits.argmax(1)
+    correct = pred == test.y
+    known = bool(train.attributes) and set(test.attributes) == set(train.attributes)
+    aligned = aligned_with(train, test) if known else None
+    return {
+        **_share(correct),
+        **(_group_scores(pred, test, train) if known else dict.fromkeys(GROUP_SCORES)),
+        "aligned_accuracy": None if aligned is None else _mean(correct[aligned]),
+        "conflicting_accuracy": None if aligned is None else _mean(correct[~aligned]),
+        "groups": _group_rows(correct, test),
+    }
+
+
+GROUP_SCORES = ("mean_group_accuracy", "worst_group_accuracy", "train_weighted_accuracy")
+
+
+def _group_scores(pred: Tensor, test: Split, train: Split) -> dict[str, float | None]:
+    groups, trained = groups_of(test), groups_of(train)
+    accuracy = group_accuracy(pred, test.y, groups.id)
+    sizes = dict(zip(trained.keys, torch.bincount(trained.id).tolist(), strict=True))
+    weight = {number: float(sizes.get(key, 0)) for number, key in enumerate(groups.keys)}
+    return {
+        "mean_group_accuracy": mean_group_accuracy(accuracy),
+        "worst_group_accuracy": worst_group_accuracy(accuracy),
+        "train_weighted_accuracy": weighted_group_accuracy(accuracy, weight),
+    }
+
+
+def _group_rows(correct: Tensor, test: Split) -> list[dict[str, Any]]:
+    """A row for each group; with no attributes the groups are the classes."""
+    groups = groups_of(test)
+    return [
+        {
+            "y": y,
+            "attributes": dict(zip(test.attributes, values, strict=True)),
+            **_share(correct[groups.id == number]),
+        }
+        for number, (y, *values) in enumerate(groups.keys)
+    ]
+
+
+def _share(correct: Tensor) -> dict[str, Any]:
+    n, right = len(correct), int(correct.sum())
+    return {"n": n, "accuracy": right / n, "ci95": list(wilson_interval(right, n))}
+
+
+def _mean(correct: Tensor) -> float | None:
+    return float(correct.double().mean()) if len(correct) else None

@@ -1,0 +1,95 @@
+"""The features of a frozen network, computed once and kept."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from unspur.core.files import read_tensors, write_tensors
+from unspur.data.base import Split
+from unspur.data.files.fetch import cache_folder
+from unspur.errors import UnspurError, require
+from unspur.models.base import evaluating, head_of, hooked, with_features
+from unspur.train.session import Session
+
+WORTH_KEEPING = 5.0  # seconds of computing from which features are kept for other runs
+
+
+def features_of(model: nn.Module, split: Split, session: Session, stage: str) -> Tensor:
+    """What goes into the head of ``model`` for every sample of ``split``, in evaluation mode: (samples, features).
+
+    A fit that is started again finds them under ``stage``. What took long to compute is also kept in the user's cache,
+    under a key of all that it depends on (the frozen weights, the samples, threads and versions), so that another seed
+    or another method with the same frozen network finds it there; the cache can be deleted at any time.
+    """
+    if (state := session.load(stage)) is not None:
+        found: Tensor = state["features"]
+        return found.to(session.device)
+    model.to(session.device)
+    path = cache_folder() / "features" / f"{_key(model, split, session.device)}.safetensors"
+    features = _kept(path)
+    if features is None:
+        begin = time.monotonic()
+        features = _compute(model, split, session, stage)
+        if time.monotonic() - begin > WORTH_KEEPING:
+            with contextlib.suppress(OSError):  # a cache that cannot be written costs time, not the run
+                write_tensors(path, {"features": features})
+    session.save(stage, {"features": features})
+    return features.to(session.device)
+
+
+def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:
+    """The head of ``model``, after checking on ``x`` that its output is the model's, sample by sample.
+
+    The opposite of its output must be the model's, too: a ReLU behind it may have had nothing to cut off.
+    """
+    head = head_of(model)
+    with evaluating(model), torch.no_grad():
+        features, logits = with_features(model, x)
+        with hooked([head], lambda module, inputs, output: -output):
+            opposite = model(x)
+        direct = features.ndim == 2 and torch.equal(head(features), logits) and torch.equal(-logits, opposite)
+    require(
+        direct,
+        "Cached features need a model that ends in one linear layer, but this one does something after its last linear "
+        "layer; use the method ule with a layer instead.",
+    )
+    return head
+
+
+def _compute(model: nn.Module, split: Split, session: Session, stage: str) -> Tensor:
+    parts = []
+    order = torch.arange(len(split)).split(250)
+    with evaluating(model), torch.no_grad():
+        for number, batch in enumerate(split.batches(order, session.device), 1):
+            parts.append(with_features(model, batch.x)[0].cpu())
+            session.progress(stage, number / len(order))
+    return torch.cat(parts)
+
+
+def _kept(path: Path) -> Tensor | None:
+    if not path.exists():
+        return None
+    try:
+        return read_tensors(path)[0]["features"]
+    except UnspurError:  # not whole: it is computed anew and replaced
+        return None
+
+
+def _key(model: nn.Module, split: Split, device: torch.device) -> str:
+    """A hash of everything that the features depend on."""
+    digest = hashlib.sha256()
+    digest.update(f"{model} {device.type} {torch.__version__} {torch.get_num_threads()}".encode())
+    head = {id(p) for p in head_of(model).parameters()}
+    for name, value in model.state_dict(keep_vars=True).items():
+        if id(value) not in head:
+            digest.update(name.encode())
+            digest.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    for batch in split.batches(torch.arange(len(split)).split(1000)):
+        digest.update(batch.x.contiguous().numpy().data)
+    return digest.hexdigest()[:32]

@@ -1,0 +1,73 @@
+"""analyze(folder): every metric and attribution statistic of a stored run, kept beside it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from unspur.core.files import read_json, write_json, write_tensors
+from unspur.data.files.fetch import DataFiles
+from unspur.data.shortcuts.regions import regions
+from unspur.errors import require, unknown
+from unspur.evaluation.analysis import SAMPLES, analyse
+from unspur.runs.folder import Run
+
+FILE = "analysis.json"
+FORMAT = 3  # of that file; another number wherever a figure begins to mean something else
+MAPS_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
+
+
+def analyze(
+    folder: Path,
+    *,
+    data_dir: Path | None = None,
+    test: str | None = None,
+    foreground: str | None = None,
+    around: bool = False,
+    samples: int = SAMPLES,
+) -> dict[str, Any]:
+    """Compute every metric of the finished run in ``folder`` and store them there as analysis.json.
+
+    ``test`` names the test set; without it the one called unbiased is taken, else the first. The other options are
+    those of `evaluation.analysis.analyse`.
+    """
+    began = time.monotonic()
+    stored = Run.open(folder)
+    stored.finished()  # or it is an error
+    require(samples >= 1, f"--samples must be at least 1 but got {samples}.")
+    data = stored.config.data.load(DataFiles(data_dir))
+    name = test or ("unbiased" if "unbiased" in data.tests else next(iter(data.tests)))
+    if name not in data.tests:
+        raise unknown("test set", name, data.tests)
+    found, maps = analyse(
+        stored.load_model(data),
+        data,
+        name,
+        regions(stored.config.data, data.sample_shape),
+        loss_ratios=[line["loss_ratio"] for line in stored.kept_log() if "loss_ratio" in line],  # each epoch's largest
+        foreground=foreground,
+        around=around,
+        samples=samples,
+        seed=stored.config.seed,
+    )
+    if maps:
+        write_tensors(folder / MAPS_FILE, maps)
+    else:  # those of an earlier analysis would be shown as this one's
+        (folder / MAPS_FILE).unlink(missing_ok=True)
+    made = {"key": stored.config.key, "made": _made(test, samples)}
+    found = {**made, **found, "seconds": round(time.monotonic() - began, 1)}
+    write_json(folder / FILE, found)
+    return found
+
+
+def _made(test: str | None, samples: int) -> dict[str, Any]:
+    return {"format": FORMAT, "test": test, "samples": samples}
+
+
+def stored_analysis(folder: Path) -> dict[str, Any] | None:
+    """The analysis of a run if it has been made, and as those of other runs are: by this program, and as is usual."""
+    if not (folder / FILE).exists():
+        return None
+    found = read_json(folder / FILE)
+    return found if isinstance(found, dict) and found.get("made") == _made(None, SAMPLES) else None

@@ -1,0 +1,110 @@
+"""One run, fully specified. Equal configurations are the same run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from unspur.core.options import from_json, to_json, with_option
+from unspur.data.catalog import dataset_named
+from unspur.data.spec import DataSpec
+from unspur.errors import UnspurError, require
+from unspur.methods.base import Method
+from unspur.methods.catalog import method_named
+from unspur.models.catalog import arch_from_json, arch_named
+from unspur.models.spec import ArchSpec
+
+Precision = Literal["full", "bf16"]  # bf16: the networks' products in 16 bits, weights and losses in 32
+
+
+@dataclass(frozen=True)
+class Config:
+    """A method, a data set, an architecture, a seed and a precision: all that the weights depend on but the machine."""
+
+    method: Method
+    data: DataSpec
+    arch: ArchSpec
+    seed: int = 0
+    precision: Precision = "full"
+
+    def __post_init__(self) -> None:
+        require(-(2**63) <= self.seed < 2**64, f"The seed must be a number of 64 bits but got {self.seed}.")
+        known, method = get_args(Precision), self.method
+        require(self.precision in known, f"precision must be {' or '.join(known)} but got '{self.precision}'.")
+        require(self.precision == "full" or method.mixes, f"{method.name} trains in full precision only.")
+
+    @property
+    def key(self) -> str:
+        """A short hash of everything: the end of the run folder's name."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def to_json(self) -> dict[str, Any]:
+        parts = {"method": self.method, "data": self.data, "arch": self.arch}
+        # Full precision is not written, so that runs made before there was a choice keep their keys.
+        mixed = {} if self.precision == "full" else {"precision": self.precision}
+        return {name: to_json(spec) for name, spec in parts.items()} | {"seed": self.seed, **mixed}
+
+    @staticmethod
+    def from_json(value: Any) -> Config:
+        """The configuration that ``to_json`` described; what does not fit is an UnspurError."""
+        try:
+            return Config(
+                from_json(value["method"], method_named(value["method"]["name"])),
+                from_json(value["data"], dataset_named(value["data"]["name"])),
+                arch_from_json(value["arch"]),
+                int(value["seed"]),
+                value.get("precision", "full"),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UnspurError(f"This is not a run's configuration ({error!r}).") from None
+
+
+def configure(method: str, data: str, arch: str | None = None, seed: int = 0, settings: Iterable[str] = ()) -> Config:
+    """A configuration from names and ``KEY=VALUE`` settings.
+
+    Keys begin with ``data.``, ``arch.`` or a method's field, or are ``precision``. Without ``arch`` the data set's
+    usual one is taken. What a key is part of is set before it, in whatever order they come: ``erm=adam`` brings its own
+    rate, and ``erm.lr=0.1`` is then that of ``adam``.
+    """
+    spec = dataset_named(data)
+    config = Config(method_named(method)(), spec(), arch_named(arch or spec.usual_arch), seed)
+    for key, text in sorted(pairs(settings), key=lambda pair: pair[0].count(".")):
+        config = _with_setting(config, key, text)
+    return config
+
+
+def _with_setting(config: Config, key: str, text: str) -> Config:
+    part, _, rest = key.partition(".")
+    if part in ("data", "arch") and rest:
+        changed: Mapping[str, Any] = {part: with_option(getattr(config, part), rest, text, key)}
+    elif key == "precision":
+        changed = {"precision": text}
+    else:
+        changed = {"method": with_option(config.method, key, text, others=("precision",))}
+    return replace(config, **changed)
+
+
+def configure_data(name: str, settings: Iterable[str] = ()) -> DataSpec:
+    """A data set alone, from its name and ``data.KEY=VALUE`` settings."""
+    spec: DataSpec = dataset_named(name)()
+    for key, text in pairs(settings):
+        part, _, rest = key.partition(".")
+        if part != "data" or not rest:
+            raise UnspurError(
+                f"Only settings of the data can be given here, such as data.conflict=0.1, but got '{key}'."
+            )
+        spec = with_option(spec, rest, text, key)
+    return spec
+
+
+def pairs(settings: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Keys and values of ``KEY=VALUE`` settings."""
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key:
+            raise UnspurError(f"A setting is KEY=VALUE, such as erm.lr=0.1, but got '{setting}'.")
+        yield key, text

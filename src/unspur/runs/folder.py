@@ -1,0 +1,221 @@
+"""A run is a folder: what defines it, what it measured, and its weights (docs/runs.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from torch import nn
+
+from unspur.core.files import read_json, read_tensors, remove_partial, write_json, write_tensors
+from unspur.data.base import Dataset
+from unspur.errors import UnspurError, require
+from unspur.methods.base import BuildsStages, Fit
+from unspur.models.base import memory_format
+from unspur.models.classifier import Classifier
+from unspur.models.weights import load_state
+from unspur.runs.config import Config
+from unspur.train.session import CHECKPOINTS
+from unspur.version import __version__, commit
+
+ENDED = ("done", "diverged")  # a sweep skips these; "failed" is tried again
+
+
+class Run:
+    """One run folder, made by ``Run.create`` or found by ``Run.open``."""
+
+    def __init__(self, folder: Path, config: Config) -> None:
+        self.folder, self.config = folder, config
+
+    @classmethod
+    def create(cls, out: Path, config: Config) -> Run:
+        """The folder of ``config`` below ``out``; nothing is written yet."""
+        run = cls(out / f"{config.method.name}-{config.data.name}-{config.key}", config)
+        if (run.folder / "config.json").exists() and cls.open(run.folder).config != config:
+            raise UnspurError(f"{run.folder} holds a run of another configuration; move or delete it.")
+        return run
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """The run stored in ``folder``, after checking that its configuration is the one its name promises."""
+        if not (folder / "config.json").exists():
+            raise UnspurError(f"{folder} is not a run folder: it has no config.json.")
+        try:
+            config = Config.from_json(read_json(folder / "config.json"))
+        except UnspurError as error:
+            raise UnspurError(f"{folder / 'config.json'}: {error}") from None
+        if not folder.resolve().name.endswith(config.key):
+            raise UnspurError(
+                f"{folder / 'config.json'} describes another run (its key is {config.key}); "
+                "restore or delete the folder."
+            )
+        return cls(folder, config)
+
+    @contextlib.contextmanager
+    def working(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Hold the folder for this process; that another process must be waited for is said.
+
+        The operating system drops the lock when its owner dies, however it dies.
+        """
+        writable(self.folder)
+        lock = FileLock(self.folder / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            say(f"Another process works on {self.folder}; waiting for it.")
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @property
+    def started(self) -> bool:
+        return (self.folder / "config.json").exists()
+
+    def result(self) -> dict[str, Any] | None:
+        """What result.json says, or None while the run has not ended."""
+        path = self.folder / "result.json"
+        if not path.exists():
+            return None
+        result = read_json(path)
+        whole = isinstance(result, dict) and result.get("key") == self.config.key and "status" in result
+        if not whole or (result["status"] == "done" and not isinstance(result.get("tests"), dict)):
+            raise UnspurError(f"{path} is not the result of this run; delete it and run again with --resume.")
+        found: dict[str, Any] = result
+        return found
+
+    def finished(self) -> dict[str, Any]:
+        """The result of a run that is done; of any other it is an error to ask."""
+        result = self.result()
+        if result and result["status"] == "done":
+            return result
+        if result and result["status"] == "diverged":
+            raise UnspurError(f"{self.folder} holds a run that diverged, so no model; train anew at a lower rate.")
+        raise UnspurError(f"{self.folder} holds no finished run; finish it with `unspur train ... --resume`.")
+
+    def log(self) -> list[dict[str, Any]]:
+        """The lines that the training has noted, an epoch or a number of steps each."""
+        path, lines = self.folder / "metrics.jsonl", []
+        if not path.exists():
+            return []
+        for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            try:
+                line = json.loads(text)
+            except ValueError:
+                raise UnspurError(
+                    f"{path} cannot be read: line {number} is not JSON; restore or delete the file."
+                ) from None
+            require(
+                isinstance(line, dict) and "stage" in line,
+                f"{path} cannot be read: line {number} names no stage; restore or delete the file.",
+            )
+            lines.append(line)
+        return lines
+
+    def kept_log(self) -> list[dict[str, Any]]:
+        """The lines of the training that made the model, where others were given up before it; else all."""
+        kept = (self.result() or {}).get("facts", {}).get("stage")
+        return [line for line in self.log() if kept in (None, line["stage"])]
+
+    def training_accuracy(self) -> float | None:
+        """What the last line noted; None where that is of steps, and any accuracy of an earlier stage."""
+        lines = self.log()
+        return lines[-1].get("accuracy") if lines else None
+
+    def begin(self) -> None:
+        """Write the configuration, and clear what a killed process left half-written."""
+        remove_partial(self.folder)
+        (self.folder / "result.json").unlink(missing_ok=True)  # a failed attempt's
+        write_json(self.folder / "config.json", self.config.to_json())
+
+    def keep(self, fit: Fit, data: Dataset) -> None:
+        """Store what the outputs mean, weights, stages and artifacts; the run has not ended before ``end``."""
+        write_json(self.folder / "data.json", _names(data))
+        write_tensors(self.folder / "model.safetensors", fit.model.state_dict())
+        for name, stage in fit.stages.items():
+            write_tensors(self.folder / "stages" / f"{name}.safetensors", stage.state_dict())
+        for name, tensor in fit.artifacts.items():
+            write_tensors(self.folder / "artifacts" / f"{name}.safetensors", {name: tensor})
+
+    def end(self, status: str, seconds: float, devices: int, **rest: Any) -> dict[str, Any]:
+        """Write result.json, last and atomically, and delete the checkpoints that nothing needs any more."""
+        result = {
+            "key": self.config.key,
+            "method": self.config.method.name,
+            "dataset": self.config.data.name,
+            "arch": self.config.arch.name,
+            "seed": self.config.seed,
+            "status": status,
+            "seconds": round(seconds, 1),
+            "threads": torch.get_num_threads(),
+            "devices": devices,
+            "version": __version__,
+            "commit": commit(),
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}",
+            **rest,
+        }
+        write_json(self.folder / "result.json", result)
+        if status in ENDED:
+            shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
+        return result
+
+    def load_model(self, data: Dataset, stage: str | None = None) -> nn.Module:
+        """The trained model, or an earlier stage of it by name, in evaluation mode."""
+        path = self.folder / (f"stages/{stage}.safetensors" if stage else "model.safetensors")
+        weights, _ = read_tensors(path)
+        self._check_classes(data)
+        method, arch = self.config.method, self.config.arch
+        if not stage or not isinstance(method, BuildsStages):
+            return _ready(arch.restore(data, weights, str(path)))
+        model = method.stage_model(stage, self.load_model(data), data.train, self.config.seed)
+        assert isinstance(model, Classifier)  # like all that architectures build
+        load_state(model, weights, str(path))
+        return _ready(model)
+
+    def _check_classes(self, data: Dataset) -> None:
+        """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
+        path = self.folder / "data.json"
+        if not path.exists():
+            return
+        stored = read_json(path)
+        require(isinstance(stored, dict), f"{path} is not what a run writes; restore or delete it.")
+        if (trained := stored.get("classes")) != list(data.classes):
+            raise UnspurError(
+                f"{self.folder} was trained for the classes {trained}, but the data has {list(data.classes)}."
+            )
+
+    def stages(self) -> Mapping[str, Path]:
+        """Stored stages by name."""
+        return {path.stem: path for path in sorted((self.folder / "stages").glob("*.safetensors"))}
+
+
+def _ready(model: nn.Module) -> nn.Module:
+    """``model`` in evaluation mode and in the layout in which it runs fastest."""
+    return model.to(memory_format=memory_format(model)).eval()  # type: ignore[call-overload,no-any-return]
+
+
+def _names(data: Dataset) -> dict[str, Any]:
+    values = {name: list(names) for name, names in data.attribute_values.items()}
+    return {"classes": list(data.classes), "attribute_values": values, "note": data.note}
+
+
+def writable(folder: Path) -> None:
+    """Make ``folder``, or say why nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        taken = next(path for path in (folder, *folder.parents) if path.exists())
+        raise UnspurError(f"The output folder {taken} is a file; name a folder.") from None
+    except OSError as error:
+        raise UnspurError(f"Cannot write to {folder.parent} ({error.strerror}); name another folder.") from None
+    if not os.access(folder, os.W_OK):
+        raise UnspurError(f"Cannot write to {folder} (permission denied); name another folder.")

@@ -1,0 +1,185 @@
+"""The command line as a person meets it: through a real process where exit codes matter."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from unspur.cli.main import app, main
+
+TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epochs=1"]
+
+
+def command(*arguments, **more):
+    """Run main() in this process; the exit code, stdout and stderr."""
+    return main_in_process([str(argument) for argument in arguments], **more)
+
+
+def main_in_process(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["unspur", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    out, err = capsys.readouterr()
+    return stop.value.code, out, err
+
+
+@pytest.fixture
+def unspur(monkeypatch, capsys):
+    return lambda *arguments: command(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "masktun", "mnist"], "Unknown method 'masktun'. Did you mean 'masktune'?"),
+        (["train", "erm", "biased_mnst"], "Unknown data set 'biased_mnst'. Did you mean 'biased_mnist'?"),
+        (["train", "erm", "mnist", "--arch", "smal_cnn"], "Unknown arch 'smal_cnn'. Did you mean 'small_cnn'?"),
+        (["train", "erm", "mnist", "--set", "erm.lrr=1"], "Unknown key 'erm.lrr'. Did you mean 'erm.lr'?"),
+        (["train", "erm", "mnist", "--set", "erm.lr=fast"], "erm.lr must be a number but got 'fast'."),
+        (["train", "erm", "mnist", "--set", "erm.lr"], "A setting is KEY=VALUE"),
+        (["train", "erm", "mnist", "--set", "erm.lr=-1"], "lr must be above 0 and at most 3.4e+38 but got -1.0."),
+        (["train", "erm", "biased_mnist", "--set", "data.conflict=1.5"], "between 0 and 1 but got 1.5"),
+        (
+            ["train", "erm", "biased_mnist", "--set", "data.conflict=0.1", "--set", "data.conflict_count=3"],
+            "Give conflict or conflict_count, not both",
+        ),
+        (["train", "erm", "mnist", "--data-dir", "nowhere"], "The data directory nowhere does not exist"),
+        (["train", "erm", "mnist", "--set", "data.base=mini", "--arch", "vgg11"], "data.size=32"),
+        (["train", "erm", "parity", "--arch", "small_cnn"], "small_cnn needs images"),
+        (
+            ["train", "masktune", "mnist", "--set", "data.base=mini", "--arch", "fcn"],
+            "MaskTune: --set saliency=gradient",
+        ),
+        (["train", "randmask", "parity", "--arch", "fcn"], "RandMask hides squares of images"),
+        (
+            ["train", "ule", "mnist", "--set", "data.base=mini", "--set", "lam=1.5"],
+            "lam must lie in [0, 1] but got 1.5",
+        ),
+        (["train", "ule", "mnist", "--set", "data.base=mini", "--set", "layer=conv9"], "There is no layer 'conv9'"),
+        (["train", "ule", "mnist", "--set", "data.base=mini", "--set", "student=cnnx"], "Unknown arch 'cnnx'"),
+        (["train", "ule_last_layer", "mnist", "--set", "data.base=mini", "--set", "data.val=0"], "no validation data"),
+        (["train", "erm", "mnist", "--set", "data.base=mini", "--devices", "0"], "--devices must be at least 1"),
+        (["train", "dcwp", "mnist", "--set", "data.base=mini", "--devices", "2"], "dcwp runs on one device"),
+        (["train", "erm", "mnist", "--set", "precison=bf16"], "Did you mean 'precision'"),
+        (["train", "erm"], "Missing argument 'DATASET'."),
+        (["trian"], "No such command 'trian'. Did you mean 'train'?"),
+        (["evaluate", "nowhere"], "nowhere is not a run folder"),
+        (["report", "nowhere"], "nowhere is not a run folder"),
+        (["reproduce", "masktune/table9"], "Unknown table 'masktune/table9'. Did you mean"),
+        (["reproduce", "masktune/table6", "--seeds", "a"], "Seeds are whole numbers separated by commas"),
+        (["data", "info", "mnst"], "Unknown data set 'mnst'. Did you mean 'mnist'?"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_2_and_writes_nothing(unspur, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = unspur(*arguments)
+    assert code == 2 and out == ""
+    assert err.startswith("Error: ") and sentence in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_can_be_trained_scored_and_reported_as_json(unspur, tmp_path):
+    code, out, _ = unspur("train", "erm", "biased_mnist", *TINY, "--out", tmp_path / "runs", "--json")
+    result = json.loads(out)
+    assert code == 0 and result["status"] == "done"
+    (folder,) = (tmp_path / "runs").iterdir()
+    code, out, _ = unspur("evaluate", folder, "--json")
+    assert code == 0 and json.loads(out)["tests"] == result["tests"]
+    code, out, _ = unspur("evaluate", folder, "--coverage", "0.9", "--json")
+    point = json.loads(out)["selective"]["biased"]["softmax_response"]
+    assert 0 < point["coverage"] < 1 and {row["y"] for row in point["groups"]} == {0, 1}
+    code, out, _ = unspur("report", folder, "--out", tmp_path / "page.html", "--json")
+    assert code == 0 and "<html" in (tmp_path / "page.html").read_text()
+
+
+def test_a_run_can_be_scored_on_another_data_set(unspur, tmp_path):
+    unspur("train", "erm", "biased_mnist", *TINY, "--out", tmp_path)
+    (folder,) = tmp_path.iterdir()
+    two = ["biased_mnist", "--set", "data.base=mini", "--set", "data.squares=2"]
+    code, out, err = unspur("evaluate", folder, *two, "--json")
+    assert code == 0, err
+    assert set(json.loads(out)["tests"]) == {"biased", "original"}
+    code, _, err = unspur("evaluate", folder, "mnist", "--set", "data.base=mini")
+    assert code == 2 and "was trained on (3, 28, 28) in 2 classes" in err
+
+
+@pytest.mark.parametrize("coverage", ["0", "1.5", "-0.1"])
+def test_a_coverage_out_of_range_is_refused(unspur, tmp_path, coverage):
+    unspur("train", "erm", "biased_mnist", *TINY, "--out", tmp_path)
+    (folder,) = tmp_path.iterdir()
+    code, _, err = unspur("evaluate", folder, "--coverage", coverage)
+    assert code == 2 and "Coverage is a share above 0 and up to 1" in err
+
+
+def test_divergence_exits_with_1_and_says_where(unspur, tmp_path):
+    code, out, _ = unspur("train", "erm", "biased_mnist", *TINY, "--set", "erm.lr=1e30", "--out", tmp_path)
+    assert code == 1 and "diverged" in out and "step" in out
+
+
+@pytest.mark.parametrize("listing", [["methods"], ["archs"], ["data", "list"]])
+def test_lists_say_what_there_is(unspur, listing):
+    code, out, _ = unspur(*listing)
+    assert code == 0 and "=" in out
+    code, out, _ = unspur(*listing, "--json")
+    assert all({"name", "description", "options"} <= set(entry) for entry in json.loads(out))
+
+
+def test_info_and_preview_of_the_embedded_digits(unspur, tmp_path):
+    code, out, err = unspur("data", "info", "biased_mnist", "--set", "data.base=mini")
+    assert code == 0 and "MaskTune" in out, err
+    picture = tmp_path / "p.png"
+    code, _, _ = unspur("data", "preview", "biased_mnist", "--set", "data.base=mini", "--out", picture)
+    assert code == 0 and picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_a_command_the_help_is_shown_and_no_error(unspur):
+    code, out, err = unspur()
+    assert code == 2 and "Usage" in out and err == ""
+
+
+def test_every_command_has_help_with_an_example():
+    runner = CliRunner()
+    for arguments in (
+        ["train"],
+        ["evaluate"],
+        ["report"],
+        ["reproduce"],
+        ["demo"],
+        ["data", "preview"],
+        ["data", "info"],
+    ):
+        text = runner.invoke(app, [*arguments, "--help"]).output
+        assert "Example: unspur" in text, arguments
+
+
+def test_help_does_not_import_torch():
+    code = "import sys, unspur.cli.main; sys.exit('torch' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "OMP_NUM_THREADS": "1"}
+    arguments = ["train", "erm", "biased_mnist", *TINY, "--set", "erm.epochs=100", "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "unspur", *arguments],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("*/checkpoints/*")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "Interrupted. The same command goes on from here; `unspur train` needs --resume for that.\n"
+    (folder,) = tmp_path.iterdir()
+    assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()
