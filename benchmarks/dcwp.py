@@ -12,8 +12,8 @@ import torch
 from side_by_side import compare, verdict
 
 from unspur.data.base import Dataset, Split
-from unspur.methods.dcwp import Debias, MaskTraining, learn_masks
 from unspur.models.catalog import build_model
+from unspur.parts.debias import Debias, MaskTraining, learn_masks
 from unspur.train.loop import train
 from unspur.train.recipe import Adam
 from unspur.train.session import Session
@@ -38,9 +38,9 @@ def ratio(arch: str, size: int, batch_size: int) -> float:
     masks = MaskTraining(steps=STEPS, batch_size=batch_size)
     seconds = compare(
         {
-            "erm": lambda: train(model, data.train, recipe, stage="erm", seed=0, session=session),
+            "erm": lambda: train(model, data.train, recipe, stage="erm", session=session),
             "masks": lambda: learn_masks(
-                model, data.train, Debias(mined, "sample", 0.07), masks, seed=0, session=session
+                model, data.train, Debias(mined, "sample", 0.07), masks, lambda pruned: {}, session
             ),
         },
         repeats=7,

@@ -13,7 +13,7 @@ from side_by_side import compare, verdict
 from unspur.data.catalog import load
 from unspur.models.base import memory_format
 from unspur.models.catalog import build_model
-from unspur.train.loop import epoch_batches
+from unspur.train.orders import epoch_batches
 
 STEPS = 30
 

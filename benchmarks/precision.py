@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _epoch(model: torch.nn.Module, split: Split, recipe: SGD, fabric: Fabric) -> None:
-    train(model, split, recipe, stage="benchmark", seed=0, session=Session(fabric))
+    train(model, split, recipe, stage="benchmark", session=Session(fabric))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.catalog import build_model
 from unspur.parts.heads import Head
-from unspur.parts.last_layer import Cached, Groups, Plan, search
-from unspur.train.loop import epoch_batches
+from unspur.parts.last_layer import Cached, ChosenBy, Plan, search
+from unspur.train.orders import epoch_batches
 from unspur.train.recipe import Adadelta
 from unspur.train.session import Session
 
@@ -74,8 +74,8 @@ def logistic_regression(data: Cached, epochs: int) -> None:
 
 
 def train(plan: Plan, data: Cached) -> None:
-    everybody = Groups("mean", torch.zeros(len(data.val_y), dtype=torch.long))
-    search(plan._replace(every=plan.epochs), data, everybody, stage="heads", seed=0, session=Session())
+    everybody = ChosenBy("mean", torch.zeros(len(data.val_y), dtype=torch.long))
+    search(plan._replace(every=plan.epochs), data, everybody, stage="heads", session=Session())
 
 
 def on_features(data: Cached, repeats: int) -> bool:

@@ -20,9 +20,10 @@ import torch
 from unspur.core.files import read_tensors
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
-from unspur.methods.dcwp import DCWP, Debias, learn_masks, prune_for_good
-from unspur.parts.best import val_scores
+from unspur.methods.dcwp import DCWP
+from unspur.parts.debias import Debias, learn_masks, prune_for_good
 from unspur.parts.pruning import kept_ratio
+from unspur.parts.select import val_scores
 from unspur.runs.experiment import fabric_for
 from unspur.runs.folder import Run
 from unspur.train.session import Session
@@ -41,13 +42,13 @@ def score(run: Run, data: Dataset, reading: dict[str, Any], steps: int) -> dict[
     """The validation scores of the run's pretrained network with masks learnt after ``reading``."""
     method, seed = run.config.method, run.config.seed
     assert isinstance(method, DCWP)
-    session = Session(fabric_for(run.config))
+    session = Session(fabric_for(run.config), seed=seed)
     mined, mined_val = stored(run, "mined", len(data.train)), stored(run, "mined_val", len(data.val))
     recipe = replace(method.masks, steps=steps, **reading)
     debias = Debias(mined, method.reading, method.temperature)
     model, train = run.load_model(data, "erm"), data.train.without_attributes()
-    masks = learn_masks(model, train, debias, recipe, seed=seed, session=session)
-    pruned = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
+    masks = learn_masks(model, train, debias, recipe, lambda pruned: {}, session)
+    pruned = prune_for_good(model, train, debias, recipe, masks, session)
     found = val_scores(pruned, data.val, mined_val, session)
     return {"kept": kept_ratio(masks), **found}
 

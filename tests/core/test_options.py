@@ -5,7 +5,7 @@ import pytest
 
 from unspur.core.options import from_json, make, options, to_json, with_option
 from unspur.errors import UnspurError
-from unspur.methods.dcwp import MaskTraining
+from unspur.parts.debias import MaskTraining
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from unspur.errors import UnspurError
 from unspur.train.loop import train
 from unspur.train.recipe import SGD
 from unspur.train.session import Session
+from watching import Watch
 
 ALL = Augment(flip=True, pad=2, area=0.5, aspect=1.3)
 
@@ -126,8 +127,8 @@ def fit(folder=None, augment=ALL, stop=None, seed=0):
             raise InterruptedError
 
     recipe = SGD(lr=0.1, epochs=3, batch_size=4)  # three steps an epoch
-    session = Session(folder=folder)
-    train(model, split(12, augment=augment), recipe, stage="erm", seed=seed, session=session, watch=watch)
+    session = Session(folder=folder, seed=seed)
+    train(model, split(12, augment=augment), recipe, stage="erm", session=session, carry=[Watch(watch)])
     return model[1].weight, seen
 
 
@@ -145,7 +146,8 @@ def test_no_two_epochs_draw_the_same_moves():
     seen = []
     model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 2))
     recipe = SGD(epochs=2, batch_size=12)
-    train(model, same, recipe, stage="erm", seed=0, session=Session(), watch=lambda moment: seen.append(moment.batch.x))
+    watch = Watch(lambda moment: seen.append(moment.batch.x))
+    train(model, same, recipe, stage="erm", session=Session(), carry=[watch])
     assert not torch.equal(*seen)
 
 

@@ -247,7 +247,7 @@ def test_values_that_are_no_numbers_are_none_and_told():
 def test_a_run_that_diverged_has_no_model_to_analyse(tmp_path):
     config = configure("erm", "parity", "fcn", 0, [*TINY, "erm.lr=1e30"])
     run(config, tmp_path)
-    with pytest.raises(UnspurError, match="diverged, so no model; train anew at a lower rate"):
+    with pytest.raises(UnspurError, match="diverged, so no model; train again at a lower rate"):
         analyze(Run.create(tmp_path, config).folder)
 
 
@@ -255,8 +255,6 @@ def test_trainings_that_were_given_up_do_not_count(tmp_path):
     stored = Run(tmp_path, configure("large_lr", "parity", "fcn", 0, []))
     lines = [{"stage": "erm", "loss_ratio": 0.9}, {"stage": "erm-2", "loss_ratio": 0.4}]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    for facts, counted in (({"stage": "erm-2"}, lines[1:]), ({}, lines)):
-        (tmp_path / "result.json").write_text(
-            json.dumps({"key": stored.config.key, "status": "diverged", "facts": facts})
-        )
+    for kept, counted in (("erm-2", lines[1:]), (None, lines)):
+        stored.end("done", 1.0, 1, tests={}, trained=kept)
         assert stored.kept_log() == counted

@@ -7,39 +7,29 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from unspur.data.files.fetch import DataFiles
+from methods.shrinking import shrunk
+from unspur.data.catalog import load
+from unspur.errors import UnspurError
 from unspur.methods.catalog import METHODS
-from unspur.runs.config import configure
+from unspur.models.catalog import build_model
+from unspur.train import loop, sharpness
 from unspur.train.session import Session
 
-SHORT = ["masks.steps=3", "masks.batch_size=8"]
-# Settings that make a fit take a moment; a new method adds a line.
-QUICK = {
-    "balanced_last_layer": ["lrs=0.1,0.01", "l2s=0.001", "epochs=4", "every=2"],
-    "dcwp": ["mining.training.epochs=1", "erm.epochs=1", *SHORT, *(key.replace("masks", "tuning") for key in SHORT)],
-    "erm": ["erm.epochs=2"],
-    "large_lr": ["erm.epochs=2", "erm.lr=0.1", "probe.steps=3", "probe.tries=1", "probe.samples=100"],
-    "masktune": ["erm.epochs=2", "iterations=2"],
-    "mrm": ["erm.epochs=1", *SHORT],
-    "randmask": ["erm.epochs=2"],
-    "ule": ["erm.epochs=1"],
-    "ule_last_layer": ["lams=0.5,1", "lrs=0.1,0.01", "l2s=0.001", "epochs=4", "every=2"],
-}
 ARCH = "cnn2"  # has dropout: the global generator is tempting
 
 
 @pytest.fixture(scope="module")
 def data():
-    whole = configure("erm", "biased_mnist", ARCH, settings=["data.base=mini"]).data.load(DataFiles(None))
-    some = torch.arange(0, len(whole.train), 25)
+    whole = load("biased_mnist", base="mini")
+    some = torch.arange(0, len(whole.train), 60)
     return dataclasses.replace(whole, train=whole.train.subset(some), val=whole.val.subset(torch.arange(100)))
 
 
 def fit(name, data, folder=None, *, seed=0, groups=True, session=None):
-    config = configure(name, "biased_mnist", ARCH, settings=QUICK[name])
     train, val = (split if groups else split.without_attributes() for split in (data.train, data.val))
-    model = config.arch.build(data, seed=seed)
-    return config.method.fit(model, train, val=val, seed=seed, session=session or Session(folder=folder))
+    model = build_model(ARCH, data, seed=seed)
+    method = shrunk(METHODS[name]())
+    return method.fit(model, train, val=val, seed=seed, session=session or Session(folder=folder))
 
 
 def same(a, b):
@@ -123,3 +113,35 @@ def test_a_method_that_mixes_precisions_computes_in_16_bits_and_keeps_weights_in
     mixed = fit(name, data, session=Session(Fabric(accelerator="cpu", devices=1, precision="bf16-mixed")))
     assert seen == {torch.bfloat16}  # in every stage that trains
     assert {weight.dtype for weight in mixed.model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_objective_changes_nothing_so_that_it_can_be_asked_twice(name, data, monkeypatch):
+    """ASAM asks it twice a step; here every step asks once more, and the weights must stay the same."""
+    expected, step = fit(name, data), loop._Stage._step
+
+    def twice(stage, module, optimiser, batch, size, number):
+        with torch.random.fork_rng(), sharpness._statistics_kept(module):
+            stage.objective(module, batch, number)
+        return step(stage, module, optimiser, batch, size, number)
+
+    monkeypatch.setattr(loop._Stage, "_step", twice)
+    assert same(expected.model, fit(name, data).model)
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.needs_groups])
+def test_a_method_that_needs_groups_refuses_data_without_them_and_names_others(name, data):
+    with pytest.raises(UnspurError, match=f"{name} needs training data with group labels.*such as masktune"):
+        fit(name, data, groups=False)
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.one_device])
+def test_a_method_for_one_device_refuses_two(name, data):
+    with pytest.raises(UnspurError, match=f"{name} runs on one device, but got 2; use --devices 1"):
+        METHODS[name]().require(build_model(ARCH, data), data.train, data.val, devices=2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_baseline_is_one_of_the_stages(name, data):
+    found = fit(name, data)
+    assert found.baseline is None or found.baseline.stage in found.stages

@@ -9,11 +9,11 @@ from torch import nn
 from methods.shortcuts import network, shortcut
 from unspur.data.base import Split
 from unspur.errors import UnspurError
-from unspur.methods.dcwp import DCWP, UP, Debias, MaskTraining, Tuning
+from unspur.methods.dcwp import DCWP, UP, Tuning
 from unspur.models.base import with_features
 from unspur.parts.contrastive import alignment
-from unspur.parts.mining import GCE, EarlyStopped, EpochEnsemble, upweighted
-from unspur.parts.told import class_warnings
+from unspur.parts.debias import Debias, MaskTraining
+from unspur.parts.mining import GCE, EarlyStopped, EpochEnsemble, Mined, upweighted
 from unspur.train.loop import train
 from unspur.train.losses import cross_entropy
 from unspur.train.recipe import Adam
@@ -80,7 +80,7 @@ def test_the_mined_samples_are_told(fit):
     assert fit.facts["mined"] == len(mined) == sum(fit.facts["mined_by_class"])
     assert fit.facts["mined_by_class"] == torch.bincount(shortcut().y[mined], minlength=2).tolist()
     assert (mined < 30).double().mean() > 0.8  # most of what is mined conflicts
-    assert fit.facts["warnings"] == []
+    assert list(fit.warnings) == []
 
 
 def test_the_weights_are_those_that_did_best_on_the_mined_validation_samples():
@@ -121,8 +121,8 @@ def test_mask_training_logs_its_terms_and_the_kept_share():
     replace(SMALL, tuning=replace(SMALL.tuning, align=0.0)).fit(network(), shortcut(), seed=0, session=session)
     lines = session.history["masks"]
     assert [line["step"] for line in lines] == list(range(3, 61, 3))  # twenty times in 60 steps
-    assert set(lines[0]) == {"stage", "step", "loss", "cross_entropy", "alignment", "sparsity", "kept"}
-    assert set(session.history["tuning"][0]) == {"stage", "step", "loss", "cross_entropy"}
+    assert set(lines[0]) == {"stage", "step", "loss", "cross_entropy", "alignment", "sparsity", "lr", "kept"}
+    assert set(session.history["tuning"][0]) == {"stage", "step", "loss", "cross_entropy", "lr"}
 
 
 def test_mask_training_logs_how_the_network_pruned_so_far_does_on_validation_data_and_learns_the_same(fit):
@@ -167,7 +167,7 @@ def test_a_layer_that_is_pruned_whole_is_warned_of():
     strong = replace(SMALL.masks, l1=100.0, lr=1.0, steps=10)
     fit = replace(SMALL, masks=strong, tuning=replace(SMALL.tuning, steps=2)).fit(network(), shortcut(), seed=0)
     assert fit.facts["kept"] == 0.0
-    assert [warning.split(":")[0] for warning in fit.facts["warnings"]] == [
+    assert [warning.split(":")[0] for warning in fit.warnings] == [
         "Nothing is left of 0.weight",
         "Nothing is left of 3.weight",
     ]
@@ -178,13 +178,13 @@ def test_a_class_of_which_nothing_is_mined_is_warned_of():
     keep = (torch.arange(len(whole)) >= 30) | (whole.y == 1)  # class 0 always follows the shortcut
     fit = SMALL.fit(network(), whole.subset(keep.nonzero().squeeze(1)), seed=0)
     assert fit.facts["mined_by_class"][0] == 0 < fit.facts["mined_by_class"][1]
-    assert fit.facts["warnings"] == ["No sample of class 0 was mined, so none of it is drawn more often."]
+    assert list(fit.warnings) == ["No sample of class 0 was mined, so none of it is drawn more often."]
 
 
 def test_a_class_that_the_biased_model_gave_up_is_warned_of():
     y = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
     mined = torch.tensor([True, False, False, False, True, True, True, False])  # 25 % of class 0, 75 % of class 1
-    (said,) = class_warnings(mined, y)
+    (said,) = Mined(mined, None, y).warnings()
     assert said.startswith("Of class 1 75 % was mined: the biased model gave the class up")
     assert "mining.training.lr" in said
 
@@ -195,7 +195,7 @@ def test_a_batch_without_a_pair_does_not_stop_the_training():
     assert all(torch.isfinite(p).all() for p in fit.model.parameters())
     # The result names it. Two samples make a pair when both are mined and of one class: most batches have none.
     words = r"In (\d+) of 60 batches of stage '(\w+)' there was no pair to align: the cross-entropy alone counted\."
-    found = [re.fullmatch(words, warning) for warning in fit.facts["warnings"]]
+    found = [re.fullmatch(words, warning) for warning in fit.warnings]
     assert [match[2] for match in found] == ["masks", "tuning"]
     assert all(30 < int(match[1]) < 60 for match in found)
 
@@ -205,7 +205,7 @@ def test_without_an_alignment_loss_there_is_no_pair_to_miss():
     fit = replace(SMALL, masks=replace(SMALL.masks, **off), tuning=replace(SMALL.tuning, **off)).fit(
         network(), shortcut(), seed=0
     )
-    assert fit.facts["warnings"] == []
+    assert list(fit.warnings) == []
 
 
 def test_nothing_mined_stops_before_the_long_training():
@@ -288,7 +288,9 @@ def test_equation_17_adds_lambda_align_times_the_alignment_loss():
     split, model = shortcut(), network()
     mined = torch.arange(len(split)) < 20
     batch = split.batch(torch.arange(64))
-    terms = Debias(mined, "sample", 0.5).objective(0.3)(model, batch)
+    found = Debias(mined, "sample", 0.5).objective(0.3)(model, batch, 0)
+    terms = found.logged
+    assert torch.equal(found.loss, terms["cross_entropy"] + terms["alignment"])
     features, logits = with_features(model, batch.x)
     assert torch.equal(terms["cross_entropy"], cross_entropy(logits, batch).mean())
     assert (
@@ -305,6 +307,6 @@ def test_what_the_paper_leaves_open_is_as_stated():
 def test_the_model_that_mines_leaves_the_main_one_alone(fit):
     # The same pretraining without any mining before it.
     model = copy.deepcopy(network())
-    train(model, shortcut(), TRAINING, stage="erm", seed=0, session=Session())
+    train(model, shortcut(), TRAINING, stage="erm", session=Session())
     same = zip(model.state_dict().values(), fit.stages["erm"].state_dict().values(), strict=True)
     assert all(torch.equal(a, b) for a, b in same)

@@ -37,7 +37,7 @@ def rigged(monkeypatch, fails):
     """Trials as above, and trainings that fail in the given way at the given rates."""
     trained, ended = [], []
 
-    def train(model, train, recipe, *, stage, seed, session):
+    def train(model, train, recipe, *, stage, session):
         trained.append((stage, recipe.lr, model[0].weight.sum().item()))
         with torch.no_grad():
             model[0].weight.add_(recipe.lr)
@@ -45,7 +45,7 @@ def rigged(monkeypatch, fails):
             raise Diverged(stage, 7)
         ended[:] = [fails.get(recipe.lr)]
 
-    def judge(probe, model, split, lr, *, seed, session):
+    def judge(probe, model, split, lr, session):
         if ended == ["is constant"]:
             return Trial(lr, 0.8, 0.69, False)
         # the probe's best accuracy is 0.9: 0.64 is more than 25 points below it, 0.66 is not
@@ -63,9 +63,9 @@ def test_a_rate_that_fails_later_gives_way_to_the_next_lower_one(monkeypatch, fa
     fit = LargeLR().fit(model(), split())
     assert [(stage, lr) for stage, lr, _ in trained] == [("erm", 0.4), ("erm-2", 0.2)]
     assert trained[0][2] == trained[1][2]  # both began with the same weights
-    assert (fit.facts["lr"], fit.facts["stage"]) == (0.2, "erm-2") and [
-        entry["lr"] for entry in fit.facts["given_up"]
-    ] == [0.4]
+    assert (fit.facts["lr"], fit.trained) == (0.2, "erm-2") and [entry["lr"] for entry in fit.facts["given_up"]] == [
+        0.4
+    ]
 
 
 def test_divergence_at_every_rate_is_divergence(monkeypatch):
@@ -82,14 +82,14 @@ def test_a_constant_answer_at_every_rate_is_an_error(monkeypatch):
 
 def test_a_result_below_the_probe_at_every_rate_is_kept_with_a_warning(monkeypatch):
     rigged(monkeypatch, dict.fromkeys((0.1, 0.2, 0.4), "is lost"))
-    facts = LargeLR().fit(model(), split()).facts
-    assert facts["lr"] == 0.1 and len(facts["given_up"]) == 2
-    assert facts["warnings"] == [
+    fit = LargeLR().fit(model(), split())
+    assert fit.facts["lr"] == 0.1 and len(fit.facts["given_up"]) == 2
+    assert fit.warnings == [
         "It fitted 0.6400 of the training samples, the probe 0.9000. No lower rate had passed the probe; begin with a "
         "lower erm.lr."
     ]
     rigged(monkeypatch, {0.4: "is lost"})
-    assert "warnings" not in LargeLR().fit(model(), split()).facts
+    assert not LargeLR().fit(model(), split()).warnings
 
 
 def test_no_rate_is_chosen_that_kills_the_network_where_one_class_is_frequent():

@@ -6,8 +6,9 @@ from torch import nn
 
 from methods.shortcuts import network, shortcut
 from unspur.errors import UnspurError
-from unspur.methods.dcwp import DCWP, MaskTraining, Tuning
+from unspur.methods.dcwp import DCWP, Tuning
 from unspur.methods.mrm import MRM
+from unspur.parts.debias import MaskTraining
 from unspur.parts.mining import GCE
 from unspur.train.recipe import Adam
 from unspur.train.session import Session

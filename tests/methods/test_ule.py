@@ -7,7 +7,8 @@ from torch.nn import functional
 
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
-from unspur.methods.ule import ULE, new_student
+from unspur.methods.ule import ULE
+from unspur.parts.student import new_student
 from unspur.train.recipe import SGD
 from unspur.train.session import Session
 
@@ -33,7 +34,7 @@ def weights(model):
 def test_one_step_of_both_networks_by_hand():
     split, teacher, student = points(), network(), network(seed=1)
     t, s = ([w.requires_grad_() for w in weights(model)] for model in (teacher, student))
-    ULE(erm=ONE_STEP, lam=0.3).fit_pair(teacher, student, split)
+    ULE(training=ONE_STEP, lam=0.3).fit_pair(teacher, student, split)
 
     def logits(w, x):
         return functional.linear(functional.linear(x, w[0], w[1]).tanh(), w[2], w[3])
@@ -57,7 +58,7 @@ def test_terms_of_equal_size_are_weighed_by_lambda_alone():
 
 def test_the_student_learns_as_if_there_were_no_teacher():
     students = [
-        ULE(erm=SGD(epochs=2, batch_size=8), lam=lam).fit(network(), points()).stages["student"] for lam in (0, 1)
+        ULE(training=SGD(epochs=2, batch_size=8), lam=lam).fit(network(), points()).stages["student"] for lam in (0, 1)
     ]
     assert all(torch.equal(a, b) for a, b in zip(*map(weights, students), strict=True))
 
@@ -65,7 +66,7 @@ def test_the_student_learns_as_if_there_were_no_teacher():
 def test_with_lambda_one_the_teacher_learns_as_if_there_were_no_student():
     teachers = [network(), network()]
     for seed, teacher in enumerate(teachers, 5):
-        ULE(erm=SGD(epochs=2, batch_size=8), lam=1.0).fit_pair(teacher, network(seed=seed), points())
+        ULE(training=SGD(epochs=2, batch_size=8), lam=1.0).fit_pair(teacher, network(seed=seed), points())
     assert all(torch.equal(a, b) for a, b in zip(*map(weights, teachers), strict=True))
 
 
@@ -78,7 +79,7 @@ def test_the_teacher_relies_less_on_the_shortcut_than_its_student():
     teacher = nn.Sequential(nn.Linear(2, 2))
     nn.init.eye_(teacher[0].weight)
     nn.init.zeros_(teacher[0].bias)
-    fit = ULE(erm=SGD(lr=0.1, epochs=20, batch_size=64), lam=0.05, scale="equal").fit(teacher, Split(x, y))
+    fit = ULE(training=SGD(lr=0.1, epochs=20, batch_size=64), lam=0.05, scale="equal").fit(teacher, Split(x, y))
     assert (teacher(x).argmax(1) == y).float().mean() > 0.95
 
     def reliance(model):
@@ -122,7 +123,7 @@ def test_two_architectures_train_beside_each_other(compare):
     for teacher, student in (("cnn2", "cnn3"), ("cnn3", "cnn2")):
         model = build_model(teacher, Dataset("d", split, split, {}, ("a", "b")))
         before = weights(model)
-        fit = ULE(erm=ONE_STEP, lam=0.0, student=student, compare=compare).fit(model, split)
+        fit = ULE(training=ONE_STEP, lam=0.0, student=student, compare=compare).fit(model, split)
         assert fit.stages["student"].arch == student
         assert not all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
 
@@ -139,7 +140,7 @@ def deep():
 def test_up_to_the_layer_both_networks_stay_as_they_were():
     teacher = deep()
     before = copy.deepcopy(teacher.state_dict())
-    fit = ULE(erm=SGD(lr=0.1, epochs=2, batch_size=8), layer="2").fit(teacher, points())
+    fit = ULE(training=SGD(lr=0.1, epochs=2, batch_size=8), layer="2").fit(teacher, points())
     for model in (teacher, fit.stages["student"]):
         after = model.state_dict()
         assert all(
@@ -154,18 +155,18 @@ def test_what_is_compared_at_a_layer_must_train():
     for p in model[0].parameters():
         p.requires_grad_(False)
     with pytest.raises(UnspurError, match="Nothing that trains changes the teacher's activations"):
-        ULE(erm=ONE_STEP, compare="activations", layer="0").fit(model, points())
+        ULE(training=ONE_STEP, compare="activations", layer="0").fit(model, points())
 
 
 def test_saliency_that_no_training_changes_is_refused():
     linear = nn.Sequential(nn.Linear(3, 2))
     linear[0].weight.requires_grad_(False)  # the bias alone trains, and leaves the gradient as it is
     with pytest.raises(UnspurError, match="Nothing that trains changes the teacher's saliency"):
-        ULE(erm=ONE_STEP).fit(linear, points())
+        ULE(training=ONE_STEP).fit(linear, points())
 
 
 def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path):
-    method = ULE(erm=SGD(epochs=4, batch_size=8))
+    method = ULE(training=SGD(epochs=4, batch_size=8))
     whole = method.fit(deep(), points())
 
     def stop(stage, done):
@@ -182,7 +183,7 @@ def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path):
 
 def test_the_history_has_both_networks_figures():
     session = Session()
-    ULE(erm=SGD(epochs=3)).fit(network(), points(), session=session)
+    ULE(training=SGD(epochs=3)).fit(network(), points(), session=session)
     assert [line["epoch"] for line in session.history["ule"]] == [1, 2, 3]
     assert {"loss", "accuracy", "opposition", "student_loss", "student_accuracy", "lr"} <= set(
         session.history["ule"][0]
@@ -191,13 +192,13 @@ def test_the_history_has_both_networks_figures():
 
 def test_training_stops_when_the_teacher_is_good_enough():
     session = Session()
-    ULE(erm=SGD(epochs=9, until_accuracy=0.01)).fit(network(), points(), session=session)
+    ULE(training=SGD(epochs=9, until_accuracy=0.01)).fit(network(), points(), session=session)
     assert len(session.history["ule"]) == 1
 
 
 def test_a_loss_that_is_no_number_is_a_divergence():
     with pytest.raises(Diverged, match="stage 'ule'"):
-        ULE(erm=ONE_STEP).fit(network(), Split(torch.full((4, 3), torch.nan), torch.zeros(4, dtype=torch.long)))
+        ULE(training=ONE_STEP).fit(network(), Split(torch.full((4, 3), torch.nan), torch.zeros(4, dtype=torch.long)))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_a_loss_that_is_no_number_is_a_divergence():
         ({"lam": float("nan")}, r"lam must lie in \[0, 1\] but got nan"),
         ({"layer": "0", "student": "cnn3"}, "same layer in both networks"),
         ({"student_layer": "0"}, "student_layer is for compare=activations"),
-        ({"erm": SGD(asam=0.1)}, "erm.asam must be 0"),
+        ({"training": SGD(asam=0.1)}, "training.asam must be 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong, sentence):
@@ -245,7 +246,7 @@ def test_a_head_of_zeros_is_told_from_a_rate_that_is_too_high():
     teacher = network()
     nn.init.zeros_(teacher[2].weight)
     with pytest.raises(UnspurError, match="its last layer is zero, so begin with weights in which it is not"):
-        ULE(erm=ONE_STEP).fit(teacher, points())
+        ULE(training=ONE_STEP).fit(teacher, points())
 
 
 @pytest.mark.parametrize("role", ["teacher", "student"])
@@ -253,7 +254,7 @@ def test_saliency_that_is_zero_everywhere_is_told(role):
     teacher, student = network(), network(seed=1)
     nn.init.zeros_((teacher if role == "teacher" else student)[0].weight)
     with pytest.raises(UnspurError, match=f"The saliency of the {role} is zero everywhere at step 0"):
-        ULE(erm=ONE_STEP).fit_pair(teacher, student, points())
+        ULE(training=ONE_STEP).fit_pair(teacher, student, points())
 
 
 def test_nothing_to_train_on_is_told():

@@ -10,7 +10,7 @@ from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer, biased_mistakes, new_student
 from unspur.metrics.groups import group_accuracy, worst_group_accuracy
-from unspur.parts.last_layer import Groups, cached, search
+from unspur.parts.last_layer import ChosenBy, cached, search
 from unspur.train.recipe import SGD
 from unspur.train.session import Session
 
@@ -52,7 +52,7 @@ def test_cached_features_give_what_autograd_through_the_whole_network_gives(dist
     whole, cached_form = network(), network()
     how = {"distance": distance, "scale": scale, "over": over}
     recipe = SGD(lr=0.1, weight_decay=1e-3, epochs=5, batch_size=1000)
-    a = ULE(erm=recipe, lam=0.3, layer="1", **how).fit(whole, TRAIN)
+    a = ULE(training=recipe, lam=0.3, layer="1", **how).fit(whole, TRAIN)
     fixed = ULELastLayer(lams=(0.3,), lrs=(0.1,), l2s=(1e-3,), epochs=5, batch_size=1000, **how)
     b = fixed.fit(cached_form, TRAIN)
     for one, other in ((a.model, b.model), (a.stages["student"], b.stages["student"])):
@@ -82,12 +82,12 @@ def test_the_setting_and_epoch_that_are_best_on_validation_are_kept():
 
 def test_a_grid_trains_each_setting_as_it_would_be_alone():
     data = cached(network(), new_student(None, network(), TRAIN, 0), TRAIN, VAL, Session())
-    everybody = Groups("mean", torch.zeros(len(VAL), dtype=torch.long))
+    everybody = ChosenBy("mean", torch.zeros(len(VAL), dtype=torch.long))
     plan = ULELastLayer(**QUICK).plan
-    together = search(plan, data, everybody, stage="heads", seed=0, session=Session())
+    together = search(plan, data, everybody, stage="heads", session=Session())
     for number, point in enumerate(together.pairs.points):
         alone = plan._replace(lams=(point.lam,), lrs=(point.lr,), l2s=(point.l2,))
-        found = search(alone, data, everybody, stage="heads", seed=0, session=Session())
+        found = search(alone, data, everybody, stage="heads", session=Session())
         torch.testing.assert_close(found.pairs.heads(0), together.pairs.heads(number), atol=1e-4, rtol=1e-4)
 
 
@@ -104,7 +104,7 @@ def test_it_helps_the_worst_group_without_group_labels():
 
 def test_a_strongly_regularised_head_is_wrong_where_the_shortcut_is():
     data = cached(network(), network(), TRAIN, VAL, Session())
-    wrong = biased_mistakes(ULELastLayer(**QUICK).plan, data, seed=0, session=Session())
+    wrong = biased_mistakes(ULELastLayer(**QUICK).plan, data, Session())
     conflicting = VAL.y != VAL.attributes["a"]
     assert wrong.any()
     assert conflicting[wrong].float().mean() > 5 * conflicting.float().mean()
@@ -185,7 +185,7 @@ def test_what_the_choice_needs_is_missed_before_anything_is_computed():
 def test_group_labels_that_a_rule_needs_and_are_not_there_are_told():
     with pytest.raises(UnspurError, match="worst_group needs validation data with attributes"):
         ULELastLayer(**QUICK, rule="worst_group").fit(network(), TRAIN, val=VAL.without_attributes())
-    with pytest.raises(UnspurError, match="needs training data with attributes"):
+    with pytest.raises(UnspurError, match="needs training data with group labels"):
         BalancedLastLayer().fit(network(), TRAIN.without_attributes(), val=VAL)
 
 

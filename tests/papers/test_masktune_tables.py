@@ -74,7 +74,7 @@ def test_a_table_puts_ours_beside_theirs_and_says_what_it_skipped(tmp_path, monk
 
 def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):
     first = reproduce(small(), [0], results=tmp_path / "results", runs=tmp_path / "runs")
-    monkeypatch.setattr("unspur.runs.experiment._launch", lambda *args: pytest.fail("it ran again"))
+    monkeypatch.setattr("unspur.runs.experiment._work", lambda *args: pytest.fail("it ran again"))
     again = reproduce(small(), [0], results=tmp_path / "results", runs=tmp_path / "runs")
     assert again["cells"] == first["cells"]
 

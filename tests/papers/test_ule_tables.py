@@ -60,7 +60,7 @@ def test_both_methods_of_table_1_are_trained_alike_on_the_same_data():
     for trained, tested, *_ in DIGITS:
         row = f"{trained}, tested on {tested}"
         erm, ule = (cell("table1", row, f"{name} test").setup.config(0) for name in ("ERM", "ULE"))
-        assert erm.method.erm == ule.method.erm == Adadelta(epochs=1, schedule=Cosine())
+        assert erm.method.erm == ule.method.training == Adadelta(epochs=1, schedule=Cosine())
         assert (erm.data, erm.arch) == (ule.data, ule.arch) and erm.arch.name == "cnn2"
     assert cell("table1", "ColoredMNIST, tested on MNIST", "ULE test").setup.config(0).data.conflict == 0
 

@@ -5,8 +5,8 @@ from torch import nn
 from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.models.base import penultimate
+from unspur.parts import features
 from unspur.parts.features import features_of, require_linear_head
-from unspur.train import features
 from unspur.train.session import Session
 
 

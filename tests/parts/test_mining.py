@@ -43,8 +43,8 @@ def small(miner):
 @pytest.mark.parametrize("miner", [GCE(), EarlyStopped(), EpochEnsemble(score=0.5)], ids=lambda miner: miner.name)
 def test_what_the_shortcut_does_not_explain_is_mined_in_training_and_validation_data(miner):
     train, val = shortcut(), shortcut(seed=1)
-    mined = small(miner).mine(network(), train, val, seed=0, session=Session())
-    for found, split in zip(mined, (train, val), strict=True):
+    mined = small(miner).mine(network(), train, val, session=Session())
+    for found, split in ((mined.train, train), (mined.val, val)):
         quality = mining_quality(found.nonzero().squeeze(1), split)
         assert quality["precision"] > 0.9 and quality["recall"] > 0.6
 
@@ -67,19 +67,19 @@ def test_mining_looks_at_images_without_augmentation(miner):
             return self.last(x.flatten(1))
 
     miner = dataclasses.replace(miner, training=dataclasses.replace(QUICK, batch_size=20))
-    miner.mine(Watched(), train, None, seed=0, session=Session())
+    miner.mine(Watched(), train, None, session=Session())
     assert torch.cat(seen[False]).eq(1).all() and not torch.cat(seen[True]).eq(1).all()
 
 
 def test_without_validation_data_none_is_mined():
-    assert small(GCE()).mine(network(), shortcut(), None, seed=0, session=Session()).val is None
+    assert small(GCE()).mine(network(), shortcut(), None, session=Session()).val is None
 
 
 def test_gce_mines_by_its_own_loss():
     # Long enough to memorise with cross-entropy; the generalised loss gives up what it cannot explain.
     long = Adam(lr=0.05, epochs=60, batch_size=64)
     miners = [dataclasses.replace(miner, training=long) for miner in (GCE(), EarlyStopped())]
-    mined = {m.name: m.mine(network(), shortcut(), None, seed=0, session=Session()) for m in miners}
+    mined = {m.name: m.mine(network(), shortcut(), None, session=Session()) for m in miners}
     assert mined["gce"].train[:20].sum() > mined["erm"].train[:20].sum()
 
 
@@ -88,12 +88,12 @@ def test_the_ensemble_averages_over_the_epochs_ends():
     for epochs in (1, 2, 3):  # the first of three epochs is the same as an only one
         model = network()
         recipe = Adam(lr=0.02, epochs=epochs, batch_size=64)
-        train_model(model, train, recipe, stage="mining", seed=0, session=Session(), loss=confident_cross_entropy(0.05))
+        train_model(model, train, recipe, stage="mining", session=Session(), loss=confident_cross_entropy(0.05))
         probability = torch.cat([logits for _, logits in outputs(model, train)]).softmax(1)
         scores.append(1 - probability[torch.arange(len(train)), train.y])
     mean, last = torch.stack(scores).mean(0), scores[-1]
     ensemble = EpochEnsemble(score=0.4, training=Adam(lr=0.02, epochs=3, batch_size=64))
-    mined = ensemble.mine(network(), train, None, seed=0, session=Session()).train
+    mined = ensemble.mine(network(), train, None, session=Session()).train
     assert torch.equal(mined, mean > 0.4) and not torch.equal(mined, last > 0.4)
 
 
@@ -101,7 +101,7 @@ def test_the_ensembles_score_is_one_minus_the_labels_probability():
     # With a rate of next to nothing every epoch scores alike.
     train, model = shortcut(), network()
     still = EpochEnsemble(score=0.5, training=Adam(lr=1e-30, epochs=3, batch_size=64))
-    mined = still.mine(copy.deepcopy(model), train, None, seed=0, session=Session())
+    mined = still.mine(copy.deepcopy(model), train, None, session=Session())
     # 1 - p(label) > 0.5 in two classes is a wrong prediction
     assert torch.equal(mined.train, wrong(model, train, Session()))
 
@@ -110,7 +110,7 @@ def test_the_ensembles_score_is_one_minus_the_labels_probability():
 def test_an_interrupted_ensemble_mines_the_same(at, tmp_path):
     train, val = shortcut(), shortcut(seed=1)
     miner = EpochEnsemble(score=0.3, training=Adam(lr=0.02, epochs=4, batch_size=64))
-    whole = miner.mine(network(), train, val, seed=0, session=Session())
+    whole = miner.mine(network(), train, val, session=Session())
 
     class Interrupt(Exception):
         pass
@@ -120,8 +120,8 @@ def test_an_interrupted_ensemble_mines_the_same(at, tmp_path):
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        miner.mine(network(), train, val, seed=0, session=Session(folder=tmp_path, progress=stop))
-    resumed = miner.mine(network(), train, val, seed=0, session=Session(folder=tmp_path))
+        miner.mine(network(), train, val, session=Session(folder=tmp_path, progress=stop))
+    resumed = miner.mine(network(), train, val, session=Session(folder=tmp_path))
     assert torch.equal(resumed.train, whole.train) and torch.equal(resumed.val, whole.val)
     assert 0 < whole.train.sum() < len(train)
 

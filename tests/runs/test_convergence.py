@@ -1,6 +1,6 @@
 import pytest
 
-from unspur.runs.convergence import Ended, gives_one_answer, usable
+from unspur.runs.convergence import Ended, predicts_one_class, usable
 
 
 def scores(*shares, classes=2):
@@ -24,8 +24,8 @@ def done(fitted, *shares):
         (scores(1.0, classes=1), False),  # a single class tells nothing
     ],
 )
-def test_one_answer_for_all_is_told_from_the_groups(block, one):
-    assert gives_one_answer(block) is one
+def test_one_class_for_all_is_seen_in_the_groups_of_runs_that_do_not_store_it(block, one):
+    assert predicts_one_class(block) is one
 
 
 def test_a_setting_is_usable_if_all_its_runs_learned_and_fit_nearly_as_well_as_the_best():

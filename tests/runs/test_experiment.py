@@ -75,7 +75,7 @@ def test_a_result_says_everything_the_contract_promises(whole):
     biased = result["tests"]["biased"]
     assert set(biased) == {
         "n", "accuracy", "ci95", "mean_group_accuracy", "worst_group_accuracy", "aligned_accuracy",
-        "conflicting_accuracy", "train_weighted_accuracy", "groups",
+        "conflicting_accuracy", "train_weighted_accuracy", "only_class", "groups",
     }  # fmt: skip
     assert biased["aligned_accuracy"] is None  # every sample of this set breaks the training correlation
     assert biased["conflicting_accuracy"] == biased["accuracy"]
@@ -152,12 +152,23 @@ def test_a_corrupt_file_is_named(tmp_path, name, sentence):
         run(tiny("erm.epochs=0"), tmp_path)
 
 
-@pytest.mark.parametrize("rest", [{}, {"status": "done"}, {"status": "done", "tests": []}])
-def test_a_result_that_lacks_something_is_named(tmp_path, rest):
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"status": None}, "status must be 'done' or 'diverged' or 'failed' but is None"),
+        ({"tests": []}, "tests must be an object but is \\[\\]"),
+        ({"key": "other"}, "is not the result of this run"),
+        ({"seed": "zero"}, "seed must be a whole number but is 'zero'"),
+        ({"tests": {"original": {}}}, "tests.original.n is missing"),
+        ({"format": 99}, "was written by a newer version of unspur"),
+    ],
+)
+def test_a_result_that_lacks_something_is_named_with_its_field(tmp_path, change, sentence):
     run(tiny("erm.epochs=0"), tmp_path)
     stored = Run.open(only_folder(tmp_path))
-    (stored.folder / "result.json").write_text(json.dumps({"key": stored.config.key, **rest}))
-    with pytest.raises(UnspurError, match=r"result\.json is not the result of this run"):
+    path = stored.folder / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(UnspurError, match=rf"result\.json.*{sentence}"):
         stored.result()
 
 

@@ -10,6 +10,7 @@ from unspur.data.base import Split
 from unspur.train.loop import train
 from unspur.train.recipe import SGD
 from unspur.train.session import Session, leave_group
+from watching import Watch
 
 N = 45  # not a multiple of anything here: batches of 8 leave a tail of 5, which splits 3 : 2
 
@@ -36,9 +37,8 @@ def work(fabric: Fabric, folder: Path, frozen_norm: bool) -> None:
         split,
         recipe,
         stage="erm",
-        seed=0,
         session=session,
-        watch=lambda m: seen.append((m.epoch, m.batch.index)),
+        carry=[Watch(lambda m: seen.append((m.epoch, m.batch.index)))],
     )
     epochs = [torch.cat([index for epoch, index in seen if epoch == number]) for number in range(2)]
     torch.save({"epochs": epochs, "state": model.state_dict()}, folder / f"rank{fabric.global_rank}.pt")

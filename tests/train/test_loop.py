@@ -6,9 +6,11 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
-from unspur.train.loop import epoch_batches, measure, reaching, train
+from unspur.train.loop import Carry, Minimised, measure, reaching, train
+from unspur.train.orders import Draws, Passes, epoch_batches
 from unspur.train.recipe import SGD, Adam, StepDecay
 from unspur.train.session import Session
+from watching import Watch
 
 
 def points(n=40, seed=0):
@@ -25,8 +27,8 @@ def line(dropout=0.0):
 
 
 def fit(model, split, recipe, **more):
-    session = more.pop("session", None) or Session()
-    train(model, split, recipe, stage="erm", seed=more.pop("seed", 0), session=session, **more)
+    session = more.pop("session", None) or Session(seed=more.pop("seed", 0))
+    train(model, split, recipe, stage="erm", session=session, **more)
     return model, session
 
 
@@ -129,9 +131,9 @@ def test_a_loss_that_is_not_finite_names_its_step():
     assert error.value.stage == "erm" and 0 <= error.value.step < 40
 
 
-def test_watch_sees_every_step_with_its_losses():
+def test_a_carry_sees_every_step_with_its_losses():
     moments = []
-    fit(line(), points(40), SGD(epochs=2, batch_size=10), watch=moments.append)
+    fit(line(), points(40), SGD(epochs=2, batch_size=10), carry=[Watch(moments.append)])
     assert [moment.step for moment in moments] == list(range(8))
     seen = torch.cat([moment.batch.index for moment in moments[:4]])
     assert sorted(seen.tolist()) == list(range(40))
@@ -157,8 +159,9 @@ def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, at):
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        fit(line(dropout=0.3), points(), recipe, session=Session(folder=tmp_path), watch=stop)
-    resumed, session = fit(line(dropout=0.3), points(), recipe, session=Session(folder=tmp_path))
+        fit(line(dropout=0.3), points(), recipe, session=Session(folder=tmp_path), carry=[Watch(stop)])
+    idle = Watch(lambda moment: None)
+    resumed, session = fit(line(dropout=0.3), points(), recipe, session=Session(folder=tmp_path), carry=[idle])
     assert torch.equal(whole[1].weight, resumed[1].weight)
     lines = [json.loads(text) for text in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [entry["epoch"] for entry in lines] == [1, 2, 3]
@@ -166,9 +169,69 @@ def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, at):
 
 
 def test_a_finished_stage_is_passed_through_at_once(tmp_path):
-    recipe = SGD(epochs=2)
-    first, _ = fit(line(), points(), recipe, session=Session(folder=tmp_path))
-    steps = []
-    again, _ = fit(line(), points(), recipe, session=Session(folder=tmp_path), watch=steps.append)
+    recipe, steps = SGD(epochs=2), []
+    first, _ = fit(line(), points(), recipe, session=Session(folder=tmp_path), carry=[Watch(lambda moment: None)])
+    again, _ = fit(line(), points(), recipe, session=Session(folder=tmp_path), carry=[Watch(steps.append)])
     assert steps == []
     assert torch.equal(first[1].weight, again[1].weight)
+
+
+class Balance(Carry):
+    """Weights of two classes that rise with their losses: a toy of what GroupDRO carries along."""
+
+    def __init__(self):
+        self.q = torch.tensor([0.5, 0.5])
+
+    def objective(self, model, batch, step):
+        logits = model(batch.x)
+        losses = nn.functional.cross_entropy(logits, batch.y, reduction="none")
+        return Minimised(losses * self.q[batch.y] * 2, logits, {"q": self.q[1].clone()})
+
+    def see(self, moment):
+        mean = torch.stack([moment.losses[moment.batch.y == label].sum() for label in (0, 1)])
+        self.q = torch.softmax(self.q.log() + 0.1 * mean, 0)
+
+    def state(self):
+        return {"q": self.q}
+
+    def load(self, state):
+        self.q = state["q"]
+
+
+@pytest.mark.parametrize("order", [Passes(), Draws(torch.ones(40))])
+@pytest.mark.parametrize("asam", [0.0, 0.5])
+@pytest.mark.parametrize("at", [3, 6])
+def test_what_is_carried_along_is_saved_with_the_training_and_resumed(tmp_path, order, asam, at):
+    recipe = SGD(lr=0.1, epochs=3, batch_size=10, asam=asam)
+
+    def run(session):
+        balance = Balance()
+        model, _ = fit(
+            line(0.3), points(), recipe, session=session, objective=balance.objective, order=order, carry=[balance]
+        )
+        return model[1].weight, balance.q
+
+    def stop(stage, done):
+        if done > at / 12:
+            raise Interrupt
+
+    whole = run(Session())
+    with pytest.raises(Interrupt):
+        run(Session(folder=tmp_path, progress=stop))
+    resumed = run(Session(folder=tmp_path))
+    assert all(torch.equal(*pair) for pair in zip(whole, resumed, strict=True))
+    assert not torch.equal(whole[1], torch.tensor([0.5, 0.5]))
+
+
+def test_gradients_go_to_the_weights_alone():
+    """An objective may make its input differentiable, and must not pay for a gradient that nobody reads."""
+    inputs = []
+
+    def objective(model, batch, step):
+        x = batch.x.clone().requires_grad_()
+        inputs.append(x)
+        logits = model(x)
+        return Minimised(nn.functional.cross_entropy(logits, batch.y, reduction="none"), logits)
+
+    fit(line(), points(), SGD(epochs=1), objective=objective)
+    assert inputs and all(x.grad is None for x in inputs)

@@ -29,7 +29,7 @@ def model():
 
 def fit(line, data, observer):
     session = Session(observer=observer)
-    train(line, data, SGD(lr=0.1, epochs=2, batch_size=6, momentum=0.0), stage="erm", seed=0, session=session)
+    train(line, data, SGD(lr=0.1, epochs=2, batch_size=6, momentum=0.0), stage="erm", session=session)
     return session.history["erm"]
 
 
@@ -45,7 +45,7 @@ def test_an_epochs_line_has_the_losses_by_alignment_and_their_ratio():
 
 def test_the_ratio_of_every_step_is_noted_and_its_largest():
     session = Session(observer=Dynamics(split()))
-    train(model(), split(), SGD(lr=0.1, epochs=2, batch_size=2, momentum=0.0), stage="erm", seed=0, session=session)
+    train(model(), split(), SGD(lr=0.1, epochs=2, batch_size=2, momentum=0.0), stage="erm", session=session)
     for line in session.history["erm"]:
         assert len(line["loss_ratios"]) == 3
         assert max(line["loss_ratios"]) == pytest.approx(line["loss_ratio"], abs=1e-4)
@@ -66,10 +66,10 @@ def test_a_training_that_diverged_leaves_nothing_to_the_next():
         return logits.square().sum(1) * (1e20 if next(losses) == 0 else torch.nan)
 
     with pytest.raises(Diverged):
-        train(model(), split(), recipe, stage="erm", seed=0, session=session, loss=diverging)
-    train(model(), split(), recipe, stage="erm-2", seed=0, session=session)
+        train(model(), split(), recipe, stage="erm", session=session, loss=diverging)
+    train(model(), split(), recipe, stage="erm-2", session=session)
     alone = Session(observer=Dynamics(split()))
-    train(model(), split(), recipe, stage="erm-2", seed=0, session=alone)
+    train(model(), split(), recipe, stage="erm-2", session=alone)
     assert session.history["erm-2"] == alone.history["erm-2"]
 
 

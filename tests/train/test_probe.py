@@ -29,7 +29,7 @@ class Cubic(nn.Module):
 
 
 def run(probe, recipe, model=None, split=None, session=None):
-    return probe.run(model or Cubic(), split or bowl(), recipe, seed=0, session=session or Session())
+    return probe.run(model or Cubic(), split or bowl(), recipe, session or Session())
 
 
 def test_rates_rise_from_the_recipes_own_until_one_diverges():
@@ -61,7 +61,7 @@ def test_the_probe_minimises_the_methods_own_loss():
         steps.append(len(batch.y))
         return cross_entropy(logits, batch)
 
-    Probe(steps=2, tries=1).run(Cubic(), bowl(), SGD(batch_size=64), seed=0, session=Session(), loss=loss)
+    Probe(steps=2, tries=1).run(Cubic(), bowl(), SGD(batch_size=64), Session(), loss)
     assert steps[:2] == [64, 64]
 
 
@@ -88,13 +88,11 @@ def test_nothing_that_can_be_learned_is_an_error_that_names_the_rates():
     noise = Split(torch.zeros(64, 1), torch.arange(64) % 2)
     with pytest.raises(UnspurError, match=r"No learning rate from 0.01 to 0.08 learns anything in 3 steps"):
         probe = Probe(steps=3, tries=2)
-        highest_rate(Cubic(), noise, SGD(lr=0.04), probe, seed=0, session=Session())
+        highest_rate(Cubic(), noise, SGD(lr=0.04), probe, Session())
 
 
 def test_the_highest_rate_that_converges_comes_first():
-    rates, trials = highest_rate(
-        Cubic(), bowl(), SGD(lr=0.01, batch_size=64), Probe(steps=5, tries=3), seed=0, session=Session()
-    )
+    rates, trials = highest_rate(Cubic(), bowl(), SGD(lr=0.01, batch_size=64), Probe(steps=5, tries=3), Session())
     assert rates == sorted(rates, reverse=True) and len(trials) == 3
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from unspur.data.base import Split
-from unspur.parts.best import BestOnMined, clearly_lower
+from unspur.parts.select import BestOnMined, clearly_lower
 from unspur.train.session import Session
 
 # One number a sample, and a model that says class 1 above its threshold; the last five samples are mined.
@@ -28,6 +28,12 @@ def put(model, at):
         model.bias.copy_(torch.tensor([0.0, -at]))
 
 
+def look(best, step):
+    """Score what ``best`` watches as it is after ``step`` steps."""
+    best.step = step
+    return best.figures()
+
+
 def at(model):
     return round(-model.bias[1].item(), 3)
 
@@ -40,14 +46,14 @@ def loss(at, members):
 
 def test_the_mined_samples_alone_decide():
     model = threshold(0.0)
-    best = BestOnMined(model, VAL, MINED, "best", Session())
-    seen = best.review(1)
+    best = BestOnMined(model, VAL, MINED, Session())
+    seen = look(best, 1)
     assert (seen["val_mined_accuracy"], seen["val_other_accuracy"]) == (0.0, 1.0)
     assert seen["val_mined_loss"] == pytest.approx(loss(0.0, MINED), abs=1e-6)
     put(model, -9.0)
-    best.review(2)
+    look(best, 2)
     put(model, 5.0)
-    best.review(3)
+    look(best, 3)
     # At -9 the four others are explained much worse than at 0.
     both = {at: (loss(at, MINED) + loss(at, ~MINED)) / 2 for at in (0.0, -9.0)}
     assert both[-9.0] > both[0.0] and loss(-9.0, MINED) < loss(0.0, MINED)
@@ -70,8 +76,8 @@ def test_what_may_be_chance_does_not_replace_the_model_from_before():
 
     def restored(*logits):
         net = model(*logits)
-        best = BestOnMined(net, val, mined, "best", Session())
-        best.review(7)
+        best = BestOnMined(net, val, mined, Session())
+        look(best, 7)
         return net, best.restore(before=model(*[0.0] * 6))
 
     net, found = restored(9.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # much, but on one sample alone
@@ -92,17 +98,19 @@ def test_chance_alone_passes_for_clear_once_in_twenty():
 
 def test_of_equal_losses_the_first_counts():
     model = threshold(-0.7)
-    best = BestOnMined(model, VAL, MINED, "best", Session())
-    best.review(1)
-    best.review(2)
+    best = BestOnMined(model, VAL, MINED, Session())
+    look(best, 1)
+    look(best, 2)
     assert best.restore()["step"] == 1
 
 
-def test_the_best_so_far_survives_an_interruption(tmp_path):
-    BestOnMined(threshold(-0.7), VAL, MINED, "best", Session(folder=tmp_path)).review(1)
+def test_the_best_so_far_survives_an_interruption():
+    first = BestOnMined(threshold(-0.7), VAL, MINED, Session())
+    look(first, 1)
     model = threshold(3.0)
-    best = BestOnMined(model, VAL, MINED, "best", Session(folder=tmp_path))
-    best.review(2)
+    best = BestOnMined(model, VAL, MINED, Session())
+    best.load(first.state())
+    look(best, 2)
     assert best.restore()["step"] == 1 and at(model) == -0.7
 
 
@@ -114,8 +122,8 @@ def test_without_enough_mined_samples_the_last_weights_stay_and_the_reason_is_to
         (VAL, torch.arange(9) > 4, "Mining took 4 of the 9 validation samples; to choose by them takes 5"),
         (VAL, torch.ones(9, dtype=torch.bool), "Mining took 9 of the 9 validation samples; to choose by them takes 5"),
     ):
-        best = BestOnMined(model, val, mined, "best", Session())
-        assert best.review(1) == {}
+        best = BestOnMined(model, val, mined, Session())
+        assert look(best, 1) == {}
         found = best.restore()
         assert found["by"] == "the last step" and found["why"].startswith(why)
         assert at(model) == 0.3
