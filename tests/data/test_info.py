@@ -1,8 +1,7 @@
 import json
 
-from data.test_mnist import contents, put, small
-
 from data.copies import waterbirds
+from data.sets.test_mnist import contents, put, small
 from unspur.cli.console import print_info
 from unspur.data.catalog import DATASETS, dataset_named
 from unspur.data.files.fetch import cache_folder

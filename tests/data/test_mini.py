@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from unspur.data.mini import codec
+from unspur.data.mini.digits import load_mini
 from unspur.data.mini.stream import LANES, WHOLE, Decoder, Encoder, Model
-from unspur.data.sets.mnist import load_mini
 from unspur.errors import UnspurError
 
 

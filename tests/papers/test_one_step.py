@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from data import cifar_copies, copies
-from unspur.data import svhn
 from unspur.data.files.fetch import DataFiles
+from unspur.data.sets import svhn
 from unspur.models.base import head_of
 from unspur.papers.reproduce import TABLES
 

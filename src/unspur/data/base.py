@@ -22,6 +22,13 @@ class Batch(NamedTuple):
     index: Tensor  # type: ignore[assignment]  # int64, the sample's place in its split; hides tuple.index
 
 
+class Images(NamedTuple):
+    """Images (n, channels, height, width) in bytes and their labels: what a data set is made of."""
+
+    x: Tensor
+    y: Tensor
+
+
 class Source(Protocol):
     """Where samples come from, by index: a tensor, or anything that reads files like one."""
 

@@ -15,7 +15,6 @@ from torch import nn
 from unspur.core.progress import ProgressBar
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
-from unspur.data.shortcuts.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.attribution_observer import Attributions, Together
@@ -148,7 +147,7 @@ def _work_together(fabric: Fabric, **rest: Any) -> dict[str, Any]:
 
 
 def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
-    return Attributions(data.train, regions(config.data, data.sample_shape), neuron, config.seed)
+    return Attributions(data.train, config.data.regions(data.sample_shape), neuron, config.seed)
 
 
 def _work(

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from data.photos import photo
-from unspur.data import cache as cache_module
 from unspur.data.base import Split
+from unspur.data.images import cache as cache_module
 from unspur.data.images.cache import Cache, ImageFile, MappedImages
 from unspur.data.images.decode import decode
 from unspur.data.images.unread import StreamedImages
@@ -97,8 +97,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
-from data.test_cache import found
-from unspur.data import cache, workers
+from data.images.test_cache import found
+from unspur.data.images import cache, workers
 cache.SAVE_SECONDS, cache.CHUNK = -1, 4
 
 class Killing:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from unspur.data.augment import Augment
-from unspur.data.base import Dataset, Split, stratified_split
+from unspur.data.base import Dataset, Images, Split, stratified_split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.files.file_set import FileSet, Published
-from unspur.data.sets.mnist import DIGITS, Images
+from unspur.data.sets.mnist import DIGITS
 from unspur.data.spec import About, Count, DataSpec, stream
 from unspur.errors import UnspurError, require
 

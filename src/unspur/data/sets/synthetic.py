@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
-from unspur.data.shortcuts.drawn import assign, assign_evenly, check_conflict
+from unspur.data.shortcuts.assign import assign_evenly, assign_like_training, check_conflict
 from unspur.data.spec import LARGE_LR, About, DataSpec, stream
 from unspur.errors import require
 
@@ -32,6 +32,7 @@ class Synthetic(DataSpec):
     seed: int = 0  # of everything
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_conflict(self.conflict, self.conflict_count)
         for name in ("train", "test"):
             require(getattr(self, name) > 0, f"{name} must be at least 1 but got {getattr(self, name)}.")
@@ -43,10 +44,10 @@ class Synthetic(DataSpec):
         y = (torch.arange(count) % 2)[torch.randperm(count, generator=generator)]
         if part == "test":
             return y, assign_evenly(y, 2, generator)
-        if part == "train" and self.conflict_count is not None:
-            return y, assign(y, 2, generator, conflict_count=self.conflict_count)
-        usual = 0.1 if self.conflict_count is None else self.conflict_count / self.train
-        return y, assign(y, 2, generator, conflict=usual if self.conflict is None else self.conflict)
+        share = 0.1 if self.conflict is None and self.conflict_count is None else self.conflict
+        return y, assign_like_training(
+            part, y, 2, generator, training=self.train, conflict=share, conflict_count=self.conflict_count
+        )
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,16 @@ class Parity(Synthetic):
         super().__post_init__()
         for name, least in (("core", 1), ("spurious", 1), ("noise", 0)):
             require(getattr(self, name) >= least, f"{name} must be at least {least} but got {getattr(self, name)}.")
+
+    def regions(self, sample_shape: torch.Size) -> dict[str, Tensor]:
+        """Which bits are which.
+
+        >>> {name: int(mask.sum()) for name, mask in Parity().regions(torch.Size([21])).items()}
+        {'core': 6, 'spurious': 2, 'noise': 13}
+        """
+        bits = torch.arange(self.core + self.spurious + self.noise)
+        noise = bits >= self.core + self.spurious
+        return {"core": bits < self.core, "spurious": (bits >= self.core) & ~noise, "noise": noise}
 
     def load(self, files: DataFiles) -> Dataset:
         train, val, test = (self._split(part, getattr(self, part)) for part in ("train", "val", "test"))

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,8 @@ from unspur.data.images.splitting import codes, names_in_order, partition
 from unspur.data.images.workers import cores
 from unspur.data.progress import counting
 from unspur.data.sets.folder import Folder
-from unspur.data.shortcuts.drawn import Shortcut, assign_part, check_conflict
+from unspur.data.shortcuts.assign import assign_evenly, assign_like_training, check_conflict
+from unspur.data.shortcuts.drawn import Shortcut
 from unspur.data.shortcuts.natural import shortcut_named
 from unspur.data.spec import stream
 from unspur.errors import UnspurError, require
@@ -33,7 +34,7 @@ from unspur.errors import UnspurError, require
 TABLE = "metadata.csv"
 
 
-class Planted(NamedTuple):
+class PlantedFolder(NamedTuple):
     """What was written."""
 
     out: Path
@@ -65,7 +66,7 @@ def plant(
     *,
     conflict: float | None = None,
     conflict_count: int | None = None,
-) -> Planted:
+) -> PlantedFolder:
     """Copy the images of ``source`` to ``out`` with a shortcut that gives the class away, and list them in a table.
 
     Of the training images a share ``conflict`` (or ``conflict_count`` of them) shows another class's value; validation
@@ -80,17 +81,7 @@ def plant(
     y = codes(listing.labels, classes)
     parts, _notes = partition(listing, y, source.val, source.test, source.seed)
     chosen = shortcut_named(shortcut, len(classes))
-    values = torch.zeros(len(y), dtype=torch.long)
-    for part, index in parts.items():
-        values[index] = assign_part(
-            part,
-            y[index],
-            len(classes),
-            stream(source.seed, f"assign {part}"),
-            training=len(parts["train"]),
-            conflict=conflict,
-            conflict_count=conflict_count,
-        )
+    values = _assigned(parts, y, source.seed, conflict, conflict_count)
     split = {int(number): part for part, index in parts.items() for number in index}
     names = _file_names(listing)
     with _complete_or_nothing(out) as folder:
@@ -102,7 +93,29 @@ def plant(
         ]
         _write_table(folder / TABLE, rows)
     training = parts["train"]
-    return Planted(out, len(y), int((values[training] != y[training]).sum()), len(training), shortcut)
+    return PlantedFolder(out, len(y), int((values[training] != y[training]).sum()), len(training), shortcut)
+
+
+def _assigned(
+    parts: Mapping[str, Tensor], y: Tensor, seed: int, conflict: float | None, conflict_count: int | None
+) -> Tensor:
+    """Each image's value: as many as there are classes, independent of the class in "test"."""
+    values, classes, training = torch.zeros_like(y), len(y.unique()), len(parts["train"])
+    for part, index in parts.items():
+        generator = stream(seed, f"assign {part}")
+        if part == "test":
+            values[index] = assign_evenly(y[index], classes, generator)
+        else:
+            values[index] = assign_like_training(
+                part,
+                y[index],
+                classes,
+                generator,
+                training=training,
+                conflict=conflict,
+                conflict_count=conflict_count,
+            )
+    return values
 
 
 def _check_place(out: Path, root: Path) -> None:
