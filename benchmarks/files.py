@@ -30,7 +30,7 @@ from side_by_side import compare, verdict
 from unspur.data.base import Dataset, Split
 from unspur.data.images.cache import Cache, MappedImages
 from unspur.data.images.listing import Listing, list_folder
-from unspur.data.images.unread import StreamedImages
+from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.models.catalog import build_model
 from unspur.train.loop import epoch_batches, train
 from unspur.train.recipe import SGD
@@ -133,7 +133,7 @@ def stays_flat(mapped: Split, count: int, size: int) -> bool:
 
 def stream_some(listing: Listing) -> None:
     names = [file.name for file in listing.files][:5000]
-    stream = Split(StreamedImages(listing.root, names, SIZE, "stretch"), torch.zeros(len(names), dtype=torch.long))
+    stream = Split(ImagesOnDemand(listing.root, names, SIZE, "stretch"), torch.zeros(len(names), dtype=torch.long))
     begin = time.perf_counter()
     peak = epoch(stream)
     rate = len(names) / (time.perf_counter() - begin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
@@ -98,9 +97,3 @@ def found_files(wanted: FileSet, files: DataFiles) -> Found:
     except UnspurError as error:
         return Found(wanted.title, folder, "missing" if paths is None else "damaged", str(error))
     return Found(wanted.title, folder)
-
-
-def stream(seed: int, purpose: str) -> torch.Generator:
-    """A generator for one purpose, independent of every other purpose's with the same seed."""
-    digest = hashlib.sha256(f"{purpose} {seed}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)  # torch takes 63 bits

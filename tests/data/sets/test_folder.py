@@ -8,7 +8,7 @@ from data.photos import class_folders, photo
 from unspur.data.base import groups_of
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.cache import MappedImages
-from unspur.data.images.unread import StreamedImages
+from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError
 
@@ -128,12 +128,12 @@ def test_images_are_decoded_once(root, cache):
     assert torch.equal(first.train.batch(everything).x, second.train.batch(everything).x)
 
 
-def test_a_stream_gives_the_same_data_and_keeps_no_pixels(root, cache):
+def test_decoding_on_demand_gives_the_same_data_and_keeps_no_pixels(root, cache):
     class_folders(root, a=6, b=6)
-    stream = load(root, stream=True)
-    assert isinstance(stream.train.x, StreamedImages) and not list(cache.rglob("pixels.bin"))
-    everything = torch.arange(len(stream.train))
-    assert torch.equal(stream.train.batch(everything).x, load(root).train.batch(everything).x)
+    again = load(root, stream=True)
+    assert isinstance(again.train.x, ImagesOnDemand) and not list(cache.rglob("pixels.bin"))
+    everything = torch.arange(len(again.train))
+    assert torch.equal(again.train.batch(everything).x, load(root).train.batch(everything).x)
 
 
 def test_only_training_images_are_moved(root):
@@ -150,7 +150,7 @@ def test_broken_files_stop_the_run_named_and_counted(root):
     (root / "b" / "007.png").write_text("<html>404</html>")
     sentence = (
         r"^2 of 20 images in .* cannot be used: a/003\.png is empty \(0 bytes\); b/007\.png is not an image that can "
-        r"be read; mend or remove them, or go on without them with --set data\.skip_broken=true\.$"
+        r"be read; fix or remove them, or go on without them with --set data\.skip_broken=true\.$"
     )
     refused(root, sentence)
     data = load(root, skip_broken=True)
@@ -175,7 +175,7 @@ def test_of_many_broken_files_the_first_are_named(root):
     class_folders(root, a=9, b=9)
     for path in (root / "a").iterdir():
         path.write_bytes(b"")
-    refused(root, r"^9 of 18 images .*a/004\.png is empty \(0 bytes\); and 4 more; mend")
+    refused(root, r"^9 of 18 images .*a/004\.png is empty \(0 bytes\); and 4 more; fix")
     refused(root, r"All images of .* have the label 'b'; a classifier needs two", skip_broken=True)
     for path in (root / "b").iterdir():
         path.write_bytes(b"")

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unspur.core.files import write_json
-from unspur.data.images.decode import Fit
+from unspur.core.progress import counting
+from unspur.data.images.decode import SquareFit
 from unspur.data.images.workers import CHUNK, Decoded, Decoders, Task, WriteFailed, cores
-from unspur.data.progress import counting
 from unspur.errors import UnspurError
 
 RECORD = np.dtype([("file", "V16"), ("content", "V16")])
@@ -66,7 +66,7 @@ class Filled(NamedTuple):
 class Cache:
     """The decoded images below one folder, at one size. Without ``pixels`` it only remembers which can be decoded."""
 
-    def __init__(self, cache_dir: Path, root: Path, size: int, fit: Fit, *, pixels: bool = True) -> None:
+    def __init__(self, cache_dir: Path, root: Path, size: int, fit: SquareFit, *, pixels: bool = True) -> None:
         self.root, self.size, self.fit, self.pixels = root, size, fit, pixels
         key = repr((VERSION, os.fsencode(root), size, fit, pixels)).encode()
         self.folder = cache_dir / "images" / hashlib.sha256(key).hexdigest()[:16]
@@ -120,7 +120,7 @@ class Cache:
             raise UnspurError(
                 f"{count:,} images of {self.size}x{self.size} pixels need {needed / 1e9:.1f} GB in {self.folder}, "
                 f"where {free / 1e9:.1f} GB are free; lower data.size, set UNSPUR_CACHE to a folder on a larger disk, "
-                "or decode anew each time with data.stream=true."
+                "or decode again each time with data.stream=true."
             )
 
     def _decode(self, files: Sequence[ImageFile], missing: Sequence[int], processes: int | None) -> dict[int, str]:

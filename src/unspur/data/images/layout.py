@@ -11,16 +11,17 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Source, Split, stratified_split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.cache import ImageFile, MappedImages
-from unspur.data.images.decode import Fit
+from unspur.data.images.decode import SquareFit
 from unspur.data.images.listing import Listing, Walk
+from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.data.images.splitting import codes
-from unspur.data.images.unread import StreamedImages
-from unspur.data.sets.folder import stored_images
-from unspur.data.spec import Count, DataSpec, Found, stream
+from unspur.data.images.stored import stored_images
+from unspur.data.spec import Count, DataSpec, Found
 from unspur.errors import DataMissing, UnspurError, require
 
 IMAGENET_MOMENTS = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # what pretrained networks are used to
@@ -36,9 +37,9 @@ class ImageSet(DataSpec):
     marks: ClassVar[tuple[str, ...]]  # files or folders in it
 
     size: int = 224  # pixels each side of the square images
-    fit: Fit = "stretch"  # stretch: all of an image; crop: its middle; pad: all of it with black beside it
+    fit: SquareFit = "stretch"  # stretch: all of an image; crop: its middle; pad: all of it with black beside it
     skip_broken: bool = False  # go on without files that cannot be decoded
-    stream: bool = False  # decode anew each time: slower, but nothing decoded is kept on disk
+    stream: bool = False  # decode again each time: slower, but nothing decoded is kept on disk
     augment: Augment = Augment()  # how training images are moved
 
     def __post_init__(self) -> None:
@@ -51,7 +52,7 @@ class ImageSet(DataSpec):
     def load(self, files: DataFiles) -> Dataset:
         entries = self.entries(self.root(files))
         listing, images, _content = stored_images(
-            entries.listing, files.cache, self.size, self.fit, skip_broken=self.skip_broken, stream=self.stream
+            entries.listing, files.cache, self.size, self.fit, skip_broken=self.skip_broken, on_demand=self.stream
         )
         return self._assemble(entries, listing, images)
 
@@ -98,7 +99,7 @@ class ImageSet(DataSpec):
             f"{' and '.join(self.marks) or 'its images'}{told}."
         )
 
-    def _assemble(self, entries: Entries, listing: Listing, images: Images) -> Dataset:
+    def _assemble(self, entries: Entries, listing: Listing, images: ListedImages) -> Dataset:
         y = codes(listing.labels, entries.classes)
         columns = {name: codes(listing.attributes[name], values) for name, values in entries.attributes.items()}
         assert listing.splits is not None
@@ -133,7 +134,7 @@ class WithoutValidation(ImageSet):
         named = list(splits)
         pool = torch.tensor([number for number, name in enumerate(named) if name == "train"], dtype=torch.long)
         if self.val and len(pool):
-            held = stratified_split(y[pool], self.held_out(len(pool)), stream(self.seed, "val split"))[1]
+            held = stratified_split(y[pool], self.held_out(len(pool)), data_stream(self.seed, "val split"))[1]
             for number in pool[held].tolist():
                 named[number] = "val"
         return named
@@ -232,4 +233,4 @@ class _Unopened:
         return _Unopened(len(index), self.shape[2])
 
 
-Images = MappedImages | StreamedImages | _Unopened
+ListedImages = MappedImages | ImagesOnDemand | _Unopened

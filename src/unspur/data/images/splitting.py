@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.base import stratified_split
 from unspur.data.images.listing import Listing
-from unspur.data.spec import stream
 from unspur.errors import UnspurError, require
 
 NAMES = ("train", "val", "test")
@@ -65,7 +65,7 @@ def _hold_out(y: Tensor, pool: Tensor, name: str, share: float, seed: int) -> tu
         f"data.{name}={share} of {len(pool)} images leaves the {'training' if count else name} set empty; "
         f"change data.{name} or add images.",
     )
-    left, held = stratified_split(y[pool], count, stream(seed, f"{name} split"))
+    left, held = stratified_split(y[pool], count, data_stream(seed, f"{name} split"))
     return pool[left], pool[held]
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unspur.data.base import Images
 from unspur.data.mini.codec import CLASSES, TEST, TRAIN, unpack
-from unspur.data.mini.stream import Array
+from unspur.data.mini.rans import Array
 
 
 def load_mini() -> tuple[Images, Images]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import unspur.data.sets.cifar_files as cifar_files
+from unspur.core.seeds import data_stream
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Images, Split, stratified_split
 from unspur.data.files.fetch import DataFiles
@@ -16,7 +17,7 @@ from unspur.data.shortcuts.corruptions import CORRUPTIONS
 from unspur.data.shortcuts.drawn import Companion, Shortcut, to_rgb
 from unspur.data.shortcuts.natural import Corruption
 from unspur.data.shortcuts.planted import Planted
-from unspur.data.spec import About, Count, DataSpec, Found, stream
+from unspur.data.spec import About, Count, DataSpec, Found
 from unspur.errors import require
 
 KRIZHEVSKY = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
@@ -59,7 +60,7 @@ class CIFARBased(DataSpec):
 
     def parts(self, train: Images, test: Images) -> dict[str, Images]:
         """Training, validation and test images."""
-        kept, held = stratified_split(train.y, self.held_out(len(train.y)), stream(self.seed, "split"))
+        kept, held = stratified_split(train.y, self.held_out(len(train.y)), data_stream(self.seed, "split"))
         return {
             "train": Images(train.x[kept], train.y[kept]),
             "val": Images(train.x[held], train.y[held]),

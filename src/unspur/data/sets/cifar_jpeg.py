@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unspur.core.files import replacing
+from unspur.core.progress import counting
 from unspur.data.base import Images
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.workers import cores
-from unspur.data.progress import counting
 from unspur.data.spec import Found
 from unspur.errors import DataMissing, UnspurError
 

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from unspur.core.seeds import data_stream
 from unspur.data.base import Dataset, Images, Split, stratified_split
 from unspur.data.files.download import NpmPackage
 from unspur.data.files.fetch import DataFiles
 from unspur.data.files.file_set import FileSet, Published
 from unspur.data.mini.digits import load_mini
-from unspur.data.spec import About, DataSpec, stream
+from unspur.data.spec import About, DataSpec
 from unspur.errors import require
 
 Base = Literal["mnist", "mini", "fashion"]
@@ -107,7 +108,7 @@ class MNISTBased(DataSpec):
         train, test = load_mini() if self.base == "mini" else load_idx(self.needs()[0], files)
         count = round(len(train.y) / 12) if self.val is None else self.val
         require(count < len(train.y), f"val must be below the {len(train.y)} training images but got {count}.")
-        kept, held = stratified_split(train.y, count, stream(self.seed, "split"))
+        kept, held = stratified_split(train.y, count, data_stream(self.seed, "split"))
         margin = (self.size - 28) // 2
         padded = [functional.pad(part.x, (margin,) * 4) if margin else part.x for part in (train, test)]
         return Parts(

@@ -9,10 +9,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.shortcuts.assign import assign_evenly, assign_like_training, check_conflict
-from unspur.data.spec import LARGE_LR, About, DataSpec, stream
+from unspur.data.spec import LARGE_LR, About, DataSpec
 from unspur.errors import require
 
 MADE = "nothing to get: it is made by code"
@@ -40,7 +41,7 @@ class Synthetic(DataSpec):
 
     def labels(self, part: str, count: int) -> tuple[Tensor, Tensor]:
         """The samples' classes, and their values of the shortcut: independent in tests, mostly equal elsewhere."""
-        generator = stream(self.seed, f"labels {part}")
+        generator = data_stream(self.seed, f"labels {part}")
         y = (torch.arange(count) % 2)[torch.randperm(count, generator=generator)]
         if part == "test":
             return y, assign_evenly(y, 2, generator)
@@ -93,7 +94,7 @@ class Parity(Synthetic):
     def _split(self, part: str, count: int) -> Split:
         y, spurious = self.labels(part, count)
         width = self.core + self.spurious + self.noise
-        bits = torch.randint(2, (count, width), generator=stream(self.seed, f"bits {part}"))
+        bits = torch.randint(2, (count, width), generator=data_stream(self.seed, f"bits {part}"))
         start = 0
         for length, parity in ((self.core, y), (self.spurious, spurious)):
             # All vectors of the wanted parity are equally likely: the other bits are free, the last one is not.
@@ -130,7 +131,7 @@ class MoonStar(Synthetic):
 
     def _split(self, part: str, count: int) -> Split:
         y, diagonal = self.labels(part, count)
-        generator = stream(self.seed, f"shapes {part}")
+        generator = data_stream(self.seed, f"shapes {part}")
         below = torch.randint(2, (count,), generator=generator)
         half = self.size // 2
         images = torch.zeros(count, 2, 2, half, half, dtype=torch.uint8)

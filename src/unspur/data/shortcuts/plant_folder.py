@@ -19,16 +19,16 @@ from PIL import Image
 from torch import Tensor
 
 from unspur.core.files import PARTIAL
+from unspur.core.progress import counting
+from unspur.core.seeds import data_stream
 from unspur.data.images.decode import Unreadable, decode_whole
 from unspur.data.images.listing import Listing
 from unspur.data.images.splitting import codes, names_in_order, partition
 from unspur.data.images.workers import cores
-from unspur.data.progress import counting
 from unspur.data.sets.folder import Folder
 from unspur.data.shortcuts.assign import assign_evenly, assign_like_training, check_conflict
 from unspur.data.shortcuts.drawn import Shortcut
 from unspur.data.shortcuts.natural import shortcut_named
-from unspur.data.spec import stream
 from unspur.errors import UnspurError, require
 
 TABLE = "metadata.csv"
@@ -102,7 +102,7 @@ def _assigned(
     """Each image's value: as many as there are classes, independent of the class in "test"."""
     values, classes, training = torch.zeros_like(y), len(y.unique()), len(parts["train"])
     for part, index in parts.items():
-        generator = stream(seed, f"assign {part}")
+        generator = data_stream(seed, f"assign {part}")
         if part == "test":
             values[index] = assign_evenly(y[index], classes, generator)
         else:
@@ -151,7 +151,7 @@ def _write_images(
                 raise UnspurError(f"{listing.place(number)} {text}; mend or remove it.") from None
             image = torch.from_numpy(pixels.copy()).unsqueeze(0)
             # A stream for each file, so that an image shows the same whatever else is planted.
-            planted = shortcut.apply(image, values[number : number + 1], stream(source.seed, f"draw {file.name}"))
+            planted = shortcut.apply(image, values[number : number + 1], data_stream(source.seed, f"draw {file.name}"))
             waiting.append(threads.submit(_write_image, folder / names[number], planted[0]))
             if len(waiting) > 4 * cores():
                 waiting.popleft().result()

@@ -13,9 +13,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.shortcuts.assign import assign_evenly, assign_like_training, check_conflict
 from unspur.data.shortcuts.drawn import Shortcut
-from unspur.data.spec import DataSpec, stream
+from unspur.data.spec import DataSpec
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Planted(DataSpec):
             part,
             y,
             values,
-            stream(self.seed, f"assign {what}{part}"),
+            data_stream(self.seed, f"assign {what}{part}"),
             training=training,
             conflict=self.usual_conflict if self.conflict is None and self.conflict_count is None else self.conflict,
             conflict_count=self.conflict_count,
@@ -66,7 +67,7 @@ class Planted(DataSpec):
 
     def independent(self, test: str, y: Tensor, values: int) -> Tensor:
         """Values for the test set ``test`` that have nothing to do with its labels."""
-        return assign_evenly(y, values, stream(self.seed, f"assign {test}"))
+        return assign_evenly(y, values, data_stream(self.seed, f"assign {test}"))
 
     def draw(self, part: str, shortcut: Shortcut, images: Tensor, values: Tensor) -> Tensor:
-        return shortcut.apply(images, values, stream(self.seed, f"draw {part}"))
+        return shortcut.apply(images, values, data_stream(self.seed, f"draw {part}"))
