@@ -13,7 +13,7 @@ import torch
 from data.photos import SIZE, listed, photo
 from unspur.data.base import Split
 from unspur.data.images import cache as cache_module
-from unspur.data.images.cache import Cache, MappedImages
+from unspur.data.images.cache import Cache, ImageFile, MappedImages
 from unspur.data.images.decode import decode
 from unspur.data.images.workers import Decoded, Decoders, Task, WriteFailed
 from unspur.errors import UnspurError
@@ -25,6 +25,14 @@ def expected(root, files):
 
 def images(cache, files):
     return MappedImages.of(cache, cache.fill(files).rows)[torch.arange(len(files))]
+
+
+def test_what_tells_a_file_again_is_computed_once_even_while_decoding(cache, root, monkeypatch):
+    computed = []
+    real = ImageFile.identity.fget
+    monkeypatch.setattr(ImageFile, "identity", property(lambda file: computed.append(file) or real(file)))
+    assert cache.fill(listed(root)).decoded == 40
+    assert len(computed) == 40
 
 
 def test_images_are_decoded_once_and_found_again(cache, root):

@@ -81,27 +81,28 @@ class Cache:
 
     def fill(self, files: Sequence[ImageFile], processes: int | None = None) -> Filled:
         """Decode every one of ``files`` that is not here yet, in parallel, and say where each is."""
-        filled = self._find(files)
+        identities = [file.identity for file in files]
+        filled = self._find(identities)
         if (filled.rows < 0).any():
             try:
                 self._room_for(int((filled.rows < 0).sum()))
                 # Two that want the same images: one decodes, the other waits and finds them.
                 with FileLock(self.folder / ".lock"):
-                    missing = (self._find(files).rows < 0).nonzero()[0].tolist()
-                    problems = self._decode(files, missing, processes) if missing else {}
+                    missing = (self._find(identities).rows < 0).nonzero()[0].tolist()
+                    problems = self._decode(files, identities, missing, processes) if missing else {}
             except OSError as error:
                 raise UnspurError(
                     f"Cannot write to the image cache {self.folder} ({error.strerror}); make room there, or set "
                     "UNSPUR_CACHE to another folder."
                 ) from None
-            filled = self._find(files)._replace(problems=problems, decoded=len(missing) - len(problems))
+            filled = self._find(identities)._replace(problems=problems, decoded=len(missing) - len(problems))
         return filled
 
-    def _find(self, files: Sequence[ImageFile]) -> Filled:
+    def _find(self, identities: Sequence[bytes]) -> Filled:
         records = self._records()
         row_of = {identity: row for row, identity in enumerate(records["file"].tolist())}
-        rows = np.array([row_of.get(file.identity, -1) for file in files], dtype=np.int64)
-        content = records["content"][rows] if len(records) else np.zeros(len(files), RECORD["content"])
+        rows = np.array([row_of.get(identity, -1) for identity in identities], dtype=np.int64)
+        content = records["content"][rows] if len(records) else np.zeros(len(identities), RECORD["content"])
         return Filled(rows, content, {}, 0)
 
     def _records(self) -> NDArray[np.void]:
@@ -123,7 +124,9 @@ class Cache:
                 "or decode again each time with data.stream=true."
             )
 
-    def _decode(self, files: Sequence[ImageFile], missing: Sequence[int], processes: int | None) -> dict[int, str]:
+    def _decode(
+        self, files: Sequence[ImageFile], identities: Sequence[bytes], missing: Sequence[int], processes: int | None
+    ) -> dict[int, str]:
         """Give each of the ``missing`` files a row; returns what is wrong with those that cannot have one."""
         rows = self._free_rows(len(missing))
         note = {"root": str(self.root), "size": self.size, "fit": self.fit, "pixels": self.pixels}
@@ -147,7 +150,7 @@ class Cache:
                     if isinstance(result, WriteFailed):
                         raise OSError(*result)
                     if isinstance(result, Decoded):
-                        save(rows[i], files[missing[i]].identity + result.digest)
+                        save(rows[i], identities[missing[i]] + result.digest)
                     else:
                         problems[missing[i]] = result
                 advance(len(chunk))

@@ -50,14 +50,14 @@ class ImageSet(DataSpec):
         """The images below ``root``; none is opened."""
 
     def load(self, files: DataFiles) -> Dataset:
-        entries = self.entries(self.root(files))
+        entries = self._entries(self.root(files), files)
         listing, images, _content = stored_images(
             entries.listing, files.cache, self.size, self.fit, skip_broken=self.skip_broken, on_demand=self.stream
         )
         return self._assemble(entries, listing, images)
 
     def outline(self, files: DataFiles) -> Dataset:
-        entries = self.entries(self.root(files))
+        entries = self._entries(self.root(files), files)
         return self._assemble(entries, entries.listing, _Unopened(len(entries.listing), self.size))
 
     def found(self, files: DataFiles) -> list[Found]:
@@ -65,7 +65,7 @@ class ImageSet(DataSpec):
         if root is None:
             return [Found(self.title, None, "missing", self._missing(files))]
         try:
-            self.entries(root)
+            self._entries(root.resolve(), files)
         except UnspurError as error:
             return [Found(self.title, root, "damaged", str(error))]
         return [Found(self.title, root)]
@@ -90,6 +90,9 @@ class ImageSet(DataSpec):
     def hold_out(self, y: Tensor, splits: Sequence[str]) -> list[str]:
         """The split of each image, with a validation set drawn where the publishers have none."""
         return list(splits)
+
+    def _entries(self, root: Path, files: DataFiles) -> Entries:
+        return files.once((self, root), lambda: self.entries(root))
 
     def _missing(self, files: DataFiles) -> str:
         place = (files.data_dir or Path("DIR")) / self.places()[0]

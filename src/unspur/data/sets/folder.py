@@ -65,7 +65,12 @@ class Folder(DataSpec):
 
     def load(self, files: DataFiles) -> Dataset:
         listing, images, content = stored_images(
-            self.listing(), files.cache, self.size, self.fit, skip_broken=self.skip_broken, on_demand=self.stream
+            files.once(self, self.listing),
+            files.cache,
+            self.size,
+            self.fit,
+            skip_broken=self.skip_broken,
+            on_demand=self.stream,
         )
         return assemble(
             self.name, listing, images, content, val=self.val, test=self.test, seed=self.seed, augment=self.augment
