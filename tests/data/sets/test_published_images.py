@@ -201,7 +201,18 @@ def test_imagenet(tmp_path):
         load("imagenet", tmp_path)
 
 
-IMAGE_SETS = ["waterbirds", "celeba", "bffhq", "urbancars", "spawrious", "in9", "cats_vs_dogs", "imagenet"]
+IMAGE_SETS = [
+    "waterbirds",
+    "petscapes",
+    "isic",
+    "celeba",
+    "bffhq",
+    "urbancars",
+    "spawrious",
+    "in9",
+    "cats_vs_dogs",
+    "imagenet",
+]
 
 
 @pytest.mark.parametrize("name", IMAGE_SETS)

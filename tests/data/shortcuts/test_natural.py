@@ -87,7 +87,7 @@ def test_many_classes_get_many_colours_up_to_a_limit():
         shortcut_named("boarder", 2)
 
 
-@pytest.mark.parametrize("name", ["square", "border", "watermark", "domino"])
+@pytest.mark.parametrize("name", ["square", "border", "watermark", "domino", "disc"])
 def test_a_shortcut_s_region_is_where_it_draws(name):
     # what differs between values lies in the region, and what lies outside is as it was
     image = torch.randint(256, (1, 3, 40, 60), generator=torch.Generator().manual_seed(0)).to(torch.uint8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +17,7 @@ from unspur.data.base import Dataset, Source, Split, stratified_split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.cache import ImageFile, MappedImages
 from unspur.data.images.decode import SquareFit
+from unspur.data.images.foreground import ForegroundMasks
 from unspur.data.images.listing import Listing, Walk
 from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.data.images.splitting import codes
@@ -54,11 +55,11 @@ class ImageSet(DataSpec):
         listing, images, _content = stored_images(
             entries.listing, files.cache, self.size, self.fit, skip_broken=self.skip_broken, on_demand=self.stream
         )
-        return self._assemble(entries, listing, images)
+        return self.assemble(entries, listing, images)
 
     def outline(self, files: DataFiles) -> Dataset:
         entries = self._entries(self.root(files), files)
-        return self._assemble(entries, entries.listing, _Unopened(len(entries.listing), self.size))
+        return self.assemble(entries, entries.listing, _Unopened(len(entries.listing), self.size))
 
     def found(self, files: DataFiles) -> list[Found]:
         root = self.find(files)
@@ -102,7 +103,12 @@ class ImageSet(DataSpec):
             f"{' and '.join(self.marks) or 'its images'}{told}."
         )
 
-    def _assemble(self, entries: Entries, listing: Listing, images: ListedImages) -> Dataset:
+    def mask_of(self, image: str) -> str | None:
+        """The mask, below the root, that shows where the object of ``image`` is; None: the set has no masks."""
+        return None
+
+    def assemble(self, entries: Entries, listing: Listing, images: ListedImages) -> Dataset:
+        """The listed images as a data set."""
         y = codes(listing.labels, entries.classes)
         columns = {name: codes(listing.attributes[name], values) for name, values in entries.attributes.items()}
         assert listing.splits is not None
@@ -111,15 +117,27 @@ class ImageSet(DataSpec):
         for number, name in enumerate(named):
             members.setdefault(name, []).append(number)
         require(bool(members["train"]), f"{listing.root} holds no training images of {self.title}; unpack it again.")
-        splits = {}
+        splits, foreground = {}, {}
         for name, numbers in members.items():
             index = torch.tensor(numbers, dtype=torch.long)
             chosen = {attribute: column[index] for attribute, column in columns.items()}
             augment = self.augment if name == "train" else None
             splits[name] = Split(images.subset(index), y[index], chosen, augment=augment)
+            masks = [mask for number in numbers if (mask := self.mask_of(listing.files[number].name))]
+            if masks:
+                foreground[name] = ForegroundMasks(listing.root, masks, self.size, self.fit)
         train, val = splits.pop("train"), splits.pop("val")
-        note = " ".join(listing.notes)
-        return Dataset(self.name, train, val, splits, entries.classes, entries.attributes, *IMAGENET_MOMENTS, note)
+        return Dataset(
+            self.name,
+            train,
+            val,
+            splits,
+            entries.classes,
+            entries.attributes,
+            *IMAGENET_MOMENTS,
+            note=" ".join(listing.notes),
+            foreground=foreground,
+        )
 
 
 @dataclass(frozen=True)
@@ -234,6 +252,9 @@ class _Unopened:
 
     def subset(self, index: Tensor, /) -> Source:
         return _Unopened(len(index), self.shape[2])
+
+    def reading(self, order: Sequence[Tensor], /) -> Iterator[Tensor]:
+        return (self[index] for index in order)
 
 
 ListedImages = MappedImages | ImagesOnDemand | _Unopened

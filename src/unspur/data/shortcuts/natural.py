@@ -1,4 +1,4 @@
-"""Shortcuts for images of any size, as real data sets have them: corruptions, borders, watermarks, squares, dominoes.
+"""Shortcuts for images of any size, as real data sets have them: corruptions, borders, watermarks, discs and others.
 
 Like those of ``drawn.py`` each is a frozen dataclass with ``apply(images, values, generator)``. Measures are shares
 of the image's shorter side, so that a shortcut looks the same in a small image and in a large one.
@@ -21,6 +21,7 @@ from torch.nn import functional
 from unspur.data.base import Images
 from unspur.data.mini.digits import load_mini
 from unspur.data.shortcuts.corruptions import CORRUPTIONS, corrupt
+from unspur.data.shortcuts.disc import Disc
 from unspur.data.shortcuts.drawn import TEN_COLOURS, Colour, Shortcut, Tint, draw_of_class, pixels_at, to_rgb
 from unspur.errors import require, unknown
 
@@ -149,6 +150,11 @@ def _border(classes: int) -> Choice:
     return Choice(Border(tuple(colours.values())), tuple(colours))
 
 
+def _disc(classes: int) -> Choice:
+    colours = named_colours(classes)
+    return Choice(Disc(tuple(colours.values())), tuple(colours))
+
+
 def _watermark(classes: int) -> Choice:
     texts = tuple(f"(c) {_letters(number)}" for number in range(classes))
     return Choice(Watermark(texts), texts)
@@ -171,6 +177,7 @@ SHORTCUTS: dict[str, Callable[[int], Choice]] = {
     "watermark": _watermark,
     "border": _border,
     "domino": _domino,
+    "disc": _disc,
 }
 
 
