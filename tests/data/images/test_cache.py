@@ -146,7 +146,7 @@ def test_a_cut_file_costs_only_what_was_cut(cache, root, name):
 def test_a_disk_without_room_is_told_before_anything_is_decoded(cache, root, monkeypatch):
     usage = namedtuple("usage", "free")
     monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda folder: usage(1000))
-    sentence = r"40 images of 8x8 pixels need 0\.0 GB in .* data\.stream=true"
+    sentence = r"40 images of 8x8 pixels need 7\.7 kB in .* where .* are free; .* data\.stream=true"
     with pytest.raises(UnspurError, match=sentence):
         cache.fill(listed(root))
     assert not cache.pixel_file.exists()

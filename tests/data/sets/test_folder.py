@@ -176,7 +176,7 @@ def test_of_many_broken_files_the_first_are_named(root):
     for path in (root / "a").iterdir():
         path.write_bytes(b"")
     refused(root, r"^9 of 18 images .*a/004\.png is empty \(0 bytes\); and 4 more; fix")
-    refused(root, r"All images of .* have the label 'b'; a classifier needs two", skip_broken=True)
+    refused(root, r"All 9 images of .* have the label 'b'; a classifier needs two classes", skip_broken=True)
     for path in (root / "b").iterdir():
         path.write_bytes(b"")
     refused(root, r"None of the 18 images .* can be used", skip_broken=True)
@@ -212,6 +212,22 @@ def test_a_class_with_one_training_image_is_noted_where_splits_are_given(root):
     assert load(root).note == "The class 'rare' has one training image, train/rare/000.png."
 
 
+@pytest.mark.parametrize("count", [1, 6, 30])
+def test_one_class_alone_is_said_to_be_what_is_wrong(root, count):
+    # a tenth of six images is no image to validate on, but that is not what hinders
+    class_folders(root, a=count)
+    refused(
+        root, rf"All {count} images of .* have the label 'a'; a classifier needs two classes, so add images of another"
+    )
+
+
+def test_training_images_of_one_class_are_refused_though_others_are_tested_on(root):
+    class_folders(root / "train", a=4)
+    class_folders(root / "test", a=2)
+    class_folders(root / "val", a=1, b=1)
+    refused(root, r"The label 'b' of val/b/000\.png is in the val set only")
+
+
 def test_an_empty_split_is_named(root):
     class_folders(root / "train", a=3, b=3)
     (root / "val").mkdir()
@@ -223,8 +239,10 @@ def test_an_empty_split_is_named(root):
 
 def test_shares_that_leave_a_split_empty_are_refused(root):
     class_folders(root, a=2, b=2)
-    refused(root, r"data\.test=0\.1 of 4 images leaves the test set empty", test=0.1)
-    refused(root, r"data\.val=0\.1 of 3 images leaves the val set empty", test=0.2)
+    refused(root, r"data\.test=0\.1 of 4 images is no whole image, .* raise data\.test, or add images", test=0.1)
+    refused(
+        root, r"data\.val=0\.1 of 3 images is no whole image, .* raise data\.val, set it to 0 to go without", test=0.2
+    )
 
 
 def test_an_image_in_no_class_folder_of_a_split_is_named(root):

@@ -119,8 +119,8 @@ class Cache:
         needed, free = count * self.row_bytes, shutil.disk_usage(self.folder).free
         if needed > free:
             raise UnspurError(
-                f"{count:,} images of {self.size}x{self.size} pixels need {needed / 1e9:.1f} GB in {self.folder}, "
-                f"where {free / 1e9:.1f} GB are free; lower data.size, set UNSPUR_CACHE to a folder on a larger disk, "
+                f"{count:,} images of {self.size}x{self.size} pixels need {in_bytes(needed)} in {self.folder}, "
+                f"where {in_bytes(free)} are free; lower data.size, set UNSPUR_CACHE to a folder on a larger disk, "
                 "or decode again each time with data.stream=true."
             )
 
@@ -196,6 +196,18 @@ class Cache:
             yield save
         finally:
             flush()
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes as people say it.
+
+    >>> in_bytes(640), in_bytes(7_680), in_bytes(1_300_000_000)
+    ('640 bytes', '7.7 kB', '1.3 GB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    power = next((power for power in (1, 2, 3) if count < 1000 ** (power + 1)), 4)
+    return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
 class _Mapping:
