@@ -50,14 +50,15 @@ def draws(font: ImageFont.FreeTypeFont, letter: str) -> bool:
 
 def wrapped(text: str, size: int, width: float) -> list[Lettering]:
     """``text`` in lines no wider than ``width`` pixels, broken between words; a longer word has a line of its own."""
-    lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and lettering(longer, size).width <= width:
+    whole = lettering(text, size)
+    lines: list[Lettering] = []
+    for word in whole.text.split():
+        longer = whole._replace(text=f"{lines[-1].text} {word}" if lines else word)
+        if lines and longer.width <= width:
             lines[-1] = longer
         else:
-            lines.append(word)
-    return [lettering(line, size) for line in lines]
+            lines.append(whole._replace(text=word))
+    return lines
 
 
 @cache

@@ -33,7 +33,7 @@ def preview(dataset: Dataset, per_group: int = 8, seed: int = 0) -> Image.Image:
     rows = _rows(dataset)
     drawn = _draw_rows([split.batch(_choose(row.members, per_group, generator)).x for row in rows], per_group)
     titles = [lettering(row.title, LARGE) for row in rows]
-    counts = [lettering(f"{len(row.members):,} samples, {_share(len(row.members), len(split))}", SMALL) for row in rows]
+    counts = [lettering(_count(len(row.members), len(split)), SMALL) for row in rows]
     heading = lettering(f"{dataset.name}: {len(split):,} training samples", LARGE)
     left = MARGIN + math.ceil(max(text.width for text in (*titles, *counts))) + MARGIN
     width = max(left + max(picture.width for picture in drawn), math.ceil(heading.width) + MARGIN) + MARGIN
@@ -93,14 +93,15 @@ def _title(dataset: Dataset, key: tuple[int, ...]) -> str:
     )
 
 
-def _share(part: int, whole: int) -> str:
-    """A percentage that is never rounded to nothing.
+def _count(part: int, whole: int) -> str:
+    """A number of samples with its percentage, which is never rounded to nothing.
 
-    >>> _share(1, 8), _share(1, 100_000)
-    ('12.5 %', '< 0.1 %')
+    >>> _count(1, 8), _count(2, 100_000)
+    ('1 sample, 12.5 %', '2 samples, < 0.1 %')
     """
     share = 100 * part / whole
-    return "< 0.1 %" if share < 0.1 else f"{share:.1f} %"
+    percentage = "< 0.1 %" if share < 0.1 else f"{share:.1f} %"
+    return f"{part:,} sample{'' if part == 1 else 's'}, {percentage}"
 
 
 def _choose(members: Tensor, count: int, generator: torch.Generator) -> Tensor:

@@ -85,7 +85,7 @@ def _check_sizes(listing: Listing, y: Tensor) -> None:
 
 
 def _check_classes(listing: Listing, y: Tensor, parts: dict[str, Tensor]) -> None:
-    """Every class must be trained on, and at least two."""
+    """Every class must be trained on."""
     trained = set(y[parts["train"]].tolist())
     for name in ("val", "test"):
         for number in parts[name].tolist():
@@ -94,17 +94,13 @@ def _check_classes(listing: Listing, y: Tensor, parts: dict[str, Tensor]) -> Non
                     f"The label '{listing.labels[number]}' of {listing.place(number)} is in the {name} set only; give "
                     "the training set images of it, or leave it out."
                 )
-    _check_two_classes(listing, y, parts["train"])
 
 
-def _check_two_classes(listing: Listing, y: Tensor, part: Tensor | None = None) -> None:
-    """An error if all images, or all at the numbers ``part``, are of one class."""
-    if len((y if part is None else y[part]).unique()) < 2:
-        which = "images" if part is None else "training images"
-        first = listing.labels[0 if part is None else int(part[0])]
+def _check_two_classes(listing: Listing, y: Tensor) -> None:
+    if len(y.unique()) < 2:
         raise UnspurError(
-            f"All {len(y if part is None else part):,} {which} of {_origin(listing)} have the label '{first}'; a "
-            "classifier needs two classes, so add images of another one."
+            f"All {len(y):,} images of {_origin(listing)} have the label '{listing.labels[0]}'; a classifier needs two "
+            "classes, so add images of another one."
         )
 
 
