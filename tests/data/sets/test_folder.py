@@ -128,6 +128,17 @@ def test_images_are_decoded_once(root, cache):
     assert torch.equal(first.train.batch(everything).x, second.train.batch(everything).x)
 
 
+def test_a_command_that_loads_twice_lists_the_folder_once(root, cache, monkeypatch):
+    class_folders(root, a=6, b=6)
+    listed, real = [], Folder.listing
+    monkeypatch.setattr(Folder, "listing", lambda spec: listed.append(spec) or real(spec))
+    files, spec = DataFiles(), Folder(root=str(root), size=8)
+    first, again = spec.load(files), spec.load(files)
+    assert listed == [spec] and torch.equal(first.train.y, again.train.y)
+    Folder(root=str(root), size=8, seed=1).load(files)  # another set is listed for itself
+    assert len(listed) == 2
+
+
 def test_decoding_on_demand_gives_the_same_data_and_keeps_no_pixels(root, cache):
     class_folders(root, a=6, b=6)
     again = load(root, stream=True)
