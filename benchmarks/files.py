@@ -30,7 +30,7 @@ from side_by_side import compare, verdict
 from unspur.data.base import Dataset, Split
 from unspur.data.images.cache import Cache, MappedImages
 from unspur.data.images.listing import Listing, list_folder
-from unspur.data.images.unread import StreamedImages
+from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.models.catalog import build_model
 from unspur.train.loop import train
 from unspur.train.orders import epoch_batches
@@ -96,7 +96,7 @@ def epochs(folder: Path, count: int) -> list[bool]:
     print(f"finding them again: {time.perf_counter() - begin:.2f} s")
     mapped = Split(MappedImages.of(cache, filled.rows), torch.zeros(count, dtype=torch.long))
     flat = stays_flat(mapped, count, cache.pixel_file.stat().st_size)
-    stream_some(listing)
+    read_on_demand(listing)
     return [flat, second_epoch(mapped)]
 
 
@@ -132,13 +132,13 @@ def stays_flat(mapped: Split, count: int, size: int) -> bool:
     return verdict("memory over disk", more / half, at_most=0.25)
 
 
-def stream_some(listing: Listing) -> None:
+def read_on_demand(listing: Listing) -> None:
     names = [file.name for file in listing.files][:5000]
-    stream = Split(StreamedImages(listing.root, names, SIZE, "stretch"), torch.zeros(len(names), dtype=torch.long))
+    again = Split(ImagesOnDemand(listing.root, names, SIZE, "stretch"), torch.zeros(len(names), dtype=torch.long))
     begin = time.perf_counter()
-    peak = epoch(stream)
+    peak = epoch(again)
     rate = len(names) / (time.perf_counter() - begin)
-    print(f"streamed: {rate:.0f} images a second, resident memory at most {peak:.0f} MB")
+    print(f"decoded on demand: {rate:.0f} images a second, resident memory at most {peak:.0f} MB")
 
 
 def epoch(split: Split) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from unspur.data.files.fetch import DataFiles
 from unspur.data.mini import codec
-from unspur.data.mini.stream import WHOLE, Array, Encoder, Model
+from unspur.data.mini.rans import WHOLE, Array, Encoder, Model
 from unspur.data.sets.mnist import MNIST_FILES, read_part
 
 OUT = Path(__file__).resolve().parents[1] / "src" / "unspur" / "data" / "mini" / "digits.bin"

@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from data.photos import photo
 from unspur.data.files.file_set import Published
@@ -29,6 +30,56 @@ def waterbirds(root: Path, each=((3, 2, 1, 3), (2, 2, 2, 2), (2, 1, 2, 3))) -> P
                 name = f"{BIRDS[number % 3]}/{BIRDS[number % 3][4:]}_{number:04d}_{number * 7}.jpg"
                 photo(root / name, group_colour(y, place, split), quality=95)
                 lines.append(f"{number},{name},{y},{split},{place},/b/bamboo_forest/{number:08d}.jpg")
+    (root / "metadata.csv").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def petscapes(root: Path, each=((3, 1, 1, 4), (1, 1, 1, 1), (2, 1, 1, 2))) -> Path:
+    """Petscapes: metadata.csv with Waterbirds' columns and a source, images/NUMBER.jpg and masks/NUMBER.png in black
+    and white. ``each``: images of each group (cat at sea, in the forest, dog at sea, in the forest) in train, val and
+    test. The mask of image n is white in its first n + 1 rows of pixels."""
+    lines, number = ["img_id,img_filename,y,split,place,place_filename,source"], 0
+    for split, counts in enumerate(each):
+        for (y, place), count in zip(itertools.product((0, 1), repeat=2), counts, strict=True):
+            for _ in range(count):
+                photo(root / f"images/{number:05d}.jpg", group_colour(y, place, split), size=(32, 32), quality=95)
+                mask = Image.new("1", (32, 32))
+                mask.paste(1, (0, 0, 32, number + 1))
+                (root / "masks").mkdir(exist_ok=True)
+                mask.save(root / f"masks/{number:05d}.png")
+                lines.append(f"{number},images/{number:05d}.jpg,{y},{split},{place},sea,Bengal_{number}")
+                number += 1
+    (root / "metadata.csv").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def isic(root: Path) -> Path:
+    """The lesions of ISIC 2017: metadata.csv with img_filename,label,split,coloured_patch,age,sex and images. In each
+    split two benign lesions without a patch, one with one, and five melanomas: black at the upper, lower, left or right
+    edge, or nowhere."""
+    lines = ["img_filename,label,split,coloured_patch,age,sex"]
+    sides = {
+        "up": (0, 0, 64, 20),
+        "down": (0, 44, 64, 64),
+        "left": (0, 0, 20, 64),
+        "right": (44, 0, 64, 64),
+        "no": None,
+    }
+    for split in ("train", "val", "test"):
+        kinds = [
+            ("benign", 0, "no"),
+            ("benign", 0, "no"),
+            ("benign", 1, "no"),
+            *(("melanoma", 0, side) for side in sides),
+        ]
+        for number, (kind, patch, side) in enumerate(kinds):
+            image = Image.new("RGB", (64, 64), (200, 150 + number, 130))
+            if box := sides[side]:
+                image.paste((0, 0, 0), box)
+            name = f"images/ISIC_{split}_{number}.png"
+            (root / "images").mkdir(parents=True, exist_ok=True)
+            image.save(root / name)
+            lines.append(f"{name},{kind},{split},{patch},unknown,female")
     (root / "metadata.csv").write_text("\n".join(lines) + "\n")
     return root
 

@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from unspur.data.images.cache import ImageFile
+
+SIZE = 8  # pixels each side of decoded images
+
 COLOURS = itertools.count()
 
 
@@ -31,3 +35,12 @@ def noise(height, width, cell=4) -> np.ndarray:
     """A picture of smooth spots, each some ``cell`` pixels wide."""
     coarse = np.random.default_rng(0).integers(0, 256, (height // cell, width // cell, 3), dtype=np.uint8)
     return np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC))
+
+
+def listed(root):
+    """The PNG files below ``root`` as a listing gives them."""
+    files = []
+    for path in sorted(root.rglob("*.png")):
+        status = path.stat()
+        files.append(ImageFile(path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns))
+    return files

@@ -1,13 +1,13 @@
 import json
 
-from data.test_mnist import contents, put, small
-
 from data.copies import waterbirds
+from data.sets.test_mnist import contents, put, small
 from unspur.cli.console import print_info
 from unspur.data.catalog import DATASETS, dataset_named
 from unspur.data.files.fetch import cache_folder
 from unspur.data.info import describe
 from unspur.data.sets.mnist import MNIST_FILES
+from unspur.data.sets.waterbirds import Waterbirds
 
 
 def test_a_set_that_is_made_of_nothing_but_itself_is_described_whole():
@@ -64,3 +64,11 @@ def test_people_see_groups_by_split_and_what_differs_from_the_published_counts(t
     assert "Waterbirds is not on this machine" in capsys.readouterr().out
     print_info(describe(dataset_named("folder")()))
     assert "problem: The data set 'folder' needs your images' folder" in capsys.readouterr().out
+
+
+def test_a_folder_is_listed_once_for_a_command(tmp_path, monkeypatch):
+    waterbirds(tmp_path / "waterbirds")
+    listed, real = [], Waterbirds.entries
+    monkeypatch.setattr(Waterbirds, "entries", lambda self, root: listed.append(root) or real(self, root))
+    assert describe(Waterbirds(), tmp_path)["splits"] is not None
+    assert listed == [(tmp_path / "waterbirds").resolve()]

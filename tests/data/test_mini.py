@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from unspur.data.mini import codec
-from unspur.data.mini.stream import LANES, WHOLE, Decoder, Encoder, Model
-from unspur.data.sets.mnist import load_mini
+from unspur.data.mini.digits import load_mini
+from unspur.data.mini.rans import LANES, WHOLE, Decoder, Encoder, Model
 from unspur.errors import UnspurError
 
 
@@ -76,7 +76,7 @@ def test_a_truncated_file_says_to_install_again():
         codec.unpack(packed()[:-1000])
 
 
-def test_symbols_come_back_from_the_stream_in_the_order_they_went_in():
+def test_symbols_come_back_from_packed_words_in_the_order_they_went_in():
     random = np.random.default_rng(0)
     model = Model(np.array([0, 1], np.uint8), np.array([[WHOLE - 2, 1, 1], [1000, 2000, WHOLE - 3000]]))
     steps = [(random.integers(2, size=size), random.integers(3, size=size)) for size in (1, 3 * LANES + 7, 0, 50)]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from PIL import Image
@@ -59,6 +61,28 @@ def test_images_of_any_size_give_a_readable_sheet(shape):
     picture = preview(dataset(x, [0, 0, 1, 1], [0, 1, 0, 1]), per_group=2)
     # four rows of 44 to 130 pixels with 6 between them; 52 above, 16 below
     assert 4 * 44 + 86 <= picture.height <= 4 * 130 + 86 and picture.width < 900
+
+
+def ink(picture: Image.Image, box: tuple[int, int, int, int]) -> int:
+    return sum(count for count, found in picture.crop(box).getcolors(1 << 24) if found != (255, 255, 255))
+
+
+def test_a_long_note_is_broken_into_lines_and_nothing_of_it_is_cut_off():
+    x = torch.zeros(4, 3, 8, 8, dtype=torch.uint8)
+    short = dataset(x, [0, 0, 1, 1], [0, 1, 0, 1])
+    long = replace(short, note="The test set was drawn with seed 0 (20 of 100 images). " * 5)
+    plain, noted = preview(short, per_group=2), preview(long, per_group=2)
+    assert noted.width == plain.width and noted.height > plain.height + 4 * 19  # five sentences need as many lines
+    extra = noted.height - plain.height
+    assert ink(noted, (0, 42, noted.width, 42 + extra)) > 500  # they stand between the heading and the first row
+    assert ink(noted, (noted.width - 15, 0, noted.width, noted.height)) == 0  # and end before the margin
+
+
+def test_names_with_accents_are_drawn_and_not_as_boxes():
+    x = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
+    names = [replace(dataset(x, [0, 1], [0, 0]), classes=classes) for classes in (("é", "ü"), ("日", "語"))]
+    pictures = {preview(data, per_group=1).tobytes() for data in names}
+    assert len(pictures) == 2  # were they boxes, they would be alike
 
 
 def test_vectors_are_drawn_as_lines_of_cells():

@@ -8,7 +8,6 @@ from torch import nn
 from unspur.core.files import write_tensors
 from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
-from unspur.data.shortcuts.regions import regions
 from unspur.errors import UnspurError
 from unspur.evaluation.analysis import FIGURES, _finite, _Look, figures
 from unspur.evaluation.scores import activations, chosen
@@ -61,7 +60,7 @@ def test_its_figures_are_those_of_the_metrics(stored, found):
     assert curve["retained"][5] == pytest.approx(accuracy(prune(model, 0.5)) / accuracy(model))
     assert curve["mean"] == pytest.approx(sum(curve["retained"]) / 10)
     some = test.x[chosen(test, 200, stored.config.seed)]
-    shares = mean_shares(integrated_gradients(model, some), regions(stored.config.data, torch.Size([20])))
+    shares = mean_shares(integrated_gradients(model, some), stored.config.data.regions(torch.Size([20])))
     assert found["attribution"]["integrated_gradients"]["shares"] == pytest.approx(shares, abs=1e-4)
     assert sum(shares.values()) == pytest.approx(1)
 

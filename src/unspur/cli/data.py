@@ -79,7 +79,7 @@ def data_preview(
 def data_plant(
     root: Annotated[str, typer.Argument(metavar="ROOT", help="Your images, as the set `folder` reads them.")],
     shortcut: Annotated[
-        str, typer.Option(help="square, color, corruption, watermark, border or domino.", show_default=False)
+        str, typer.Option(help="square, color, corruption, watermark, border, domino or disc.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="The folder to write, which must not exist yet.", show_default=False)],
     conflict: Annotated[float | None, typer.Option(help="The share of training images that conflict.")] = None,

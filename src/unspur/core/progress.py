@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 from rich.console import Console
@@ -80,6 +82,21 @@ class RunsBar:
         pace = (time.monotonic() - self._began) / self._done
         left = duration(pace * (self._left - self._done))
         self._bar.update(self._task, advance=1, left=f"about {left} left" if self._done < self._left else "")
+
+
+@contextlib.contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is given how many more are done; the bar is on stderr, and only if that is a terminal."""
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda count: bar.advance(task, count)
 
 
 def duration(seconds: float) -> str:

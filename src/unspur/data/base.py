@@ -22,6 +22,13 @@ class Batch(NamedTuple):
     index: Tensor  # type: ignore[assignment]  # int64, the sample's place in its split; hides tuple.index
 
 
+class Images(NamedTuple):
+    """Images (n, channels, height, width) in bytes and their labels: what a data set is made of."""
+
+    x: Tensor
+    y: Tensor
+
+
 class Source(Protocol):
     """Where samples come from, by index: a tensor, or anything that reads files like one."""
 
@@ -130,6 +137,9 @@ class Dataset:
     note: str = ""  # what a reader of any figure from this set must know, such as "CIFAR-10 (JPEG)"
     # Test sets whose images another one shows in the same order, but without the shortcut: its name and that one's.
     without_shortcut: Mapping[str, str] = field(default_factory=dict)
+    # Where the objects are in the images of "train", "val" and each test set: masks (n, height, width), read when asked
+    # for; empty where the publishers have none.
+    foreground: Mapping[str, Source] = field(default_factory=dict)
 
     @property
     def sample_shape(self) -> torch.Size:

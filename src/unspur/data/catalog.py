@@ -15,7 +15,9 @@ from unspur.data.sets.cifar import CIFAR10, CIFAR100, MNISTCIFAR, CorruptedCIFAR
 from unspur.data.sets.folder import Folder
 from unspur.data.sets.imagenet import ImageNet
 from unspur.data.sets.in9 import IN9
+from unspur.data.sets.isic import ISIC
 from unspur.data.sets.mnist import MNIST, FashionMNIST
+from unspur.data.sets.petscapes import Petscapes
 from unspur.data.sets.planted_mnist import MNISTSC, BiasedMNIST, ColoredMNIST, DoubleMNIST
 from unspur.data.sets.spawrious import Spawrious
 from unspur.data.sets.svhn import SVHN
@@ -49,6 +51,8 @@ DATASETS: dict[str, type[DataSpec]] = {
         UrbanCars,
         Spawrious,
         IN9,
+        Petscapes,
+        ISIC,
         Folder,
     )
 }

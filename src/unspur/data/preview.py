@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 from torch import Tensor
 
 from unspur.core.files import replacing
 from unspur.data.base import Dataset, aligned_with, groups_of
+from unspur.data.lettering import lettering, wrapped
 from unspur.errors import UnspurError
 
 MOST_ROWS = 24  # with more groups than this, a class gets two rows: with and against the training correlation
-GAP, MARGIN = 6, 16
+GAP, MARGIN, LINE = 6, 16, 19
+LARGE, SMALL = 17, 14  # letters
 INK, FAINT, PAPER, FRAME = (25, 25, 30), (110, 110, 120), (255, 255, 255), (190, 190, 200)
 
 
@@ -30,22 +32,23 @@ def preview(dataset: Dataset, per_group: int = 8, seed: int = 0) -> Image.Image:
     generator = torch.Generator().manual_seed(seed)
     rows = _rows(dataset)
     drawn = _draw_rows([split.batch(_choose(row.members, per_group, generator)).x for row in rows], per_group)
-    large, small = ImageFont.load_default(size=17), ImageFont.load_default(size=14)
-    notes = [f"{len(row.members):,} samples, {_share(len(row.members), len(split))}" for row in rows]
-    heading = f"{dataset.name}: {len(split):,} training samples"
-    texts = [(row.title, large) for row in rows] + [(note, small) for note in notes]
-    left = MARGIN + math.ceil(max(font.getlength(text) for text, font in texts)) + MARGIN
+    titles = [lettering(row.title, LARGE) for row in rows]
+    counts = [lettering(_count(len(row.members), len(split)), SMALL) for row in rows]
+    heading = lettering(f"{dataset.name}: {len(split):,} training samples", LARGE)
+    left = MARGIN + math.ceil(max(text.width for text in (*titles, *counts))) + MARGIN
+    width = max(left + max(picture.width for picture in drawn), math.ceil(heading.width) + MARGIN) + MARGIN
+    notes = wrapped(dataset.note, SMALL, width - 2 * MARGIN)
     heights = [max(picture.height, 44) for picture in drawn]
-    top = MARGIN + 36
-    width = left + max(picture.width for picture in drawn) + MARGIN
-    width = max(width, math.ceil(large.getlength(heading)) + 2 * MARGIN)
+    top = MARGIN + 36 + LINE * len(notes)
     sheet = Image.new("RGB", (width, top + sum(heights) + GAP * (len(rows) - 1) + MARGIN), PAPER)
     pen = ImageDraw.Draw(sheet)
-    pen.text((MARGIN, MARGIN), heading + (f" ({dataset.note})" if dataset.note else ""), fill=INK, font=large)
-    for row, note, picture, height in zip(rows, notes, drawn, heights, strict=True):
+    pen.text((MARGIN, MARGIN), heading.text, fill=INK, font=heading.font)
+    for number, note in enumerate(notes):
+        pen.text((MARGIN, MARGIN + 26 + LINE * number), note.text, fill=FAINT, font=note.font)
+    for title, count, picture, height in zip(titles, counts, drawn, heights, strict=True):
         middle = top + height // 2
-        pen.text((MARGIN, middle - 2), row.title, fill=INK, font=large, anchor="ls")
-        pen.text((MARGIN, middle + 16), note, fill=FAINT, font=small, anchor="ls")
+        pen.text((MARGIN, middle - 2), title.text, fill=INK, font=title.font, anchor="ls")
+        pen.text((MARGIN, middle + 16), count.text, fill=FAINT, font=count.font, anchor="ls")
         sheet.paste(picture, (left, top + (height - picture.height) // 2))
         top += height + GAP
     return sheet
@@ -90,14 +93,15 @@ def _title(dataset: Dataset, key: tuple[int, ...]) -> str:
     )
 
 
-def _share(part: int, whole: int) -> str:
-    """A percentage that is never rounded to nothing.
+def _count(part: int, whole: int) -> str:
+    """A number of samples with its percentage, which is never rounded to nothing.
 
-    >>> _share(1, 8), _share(1, 100_000)
-    ('12.5 %', '< 0.1 %')
+    >>> _count(1, 8), _count(2, 100_000)
+    ('1 sample, 12.5 %', '2 samples, < 0.1 %')
     """
     share = 100 * part / whole
-    return "< 0.1 %" if share < 0.1 else f"{share:.1f} %"
+    percentage = "< 0.1 %" if share < 0.1 else f"{share:.1f} %"
+    return f"{part:,} sample{'' if part == 1 else 's'}, {percentage}"
 
 
 def _choose(members: Tensor, count: int, generator: torch.Generator) -> Tensor:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import torch
+from torch import Tensor
 
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError
@@ -57,6 +57,9 @@ class DataSpec(abc.ABC):
     about: ClassVar[About]
     usual_arch: ClassVar[str] = "small_cnn"  # what `unspur train` takes without --arch
 
+    def __post_init__(self) -> None:  # noqa: B027 (a set may take any values of its options)
+        """Refuse options that make no sense."""
+
     @abc.abstractmethod
     def load(self, files: DataFiles) -> Dataset:
         """Read or make the set; what is missing is an error that says how to get it."""
@@ -73,6 +76,13 @@ class DataSpec(abc.ABC):
         """The set as ``load`` gives it, but its images need not be readable: for counting alone."""
         return self.load(files)
 
+    def regions(self, sample_shape: torch.Size) -> dict[str, Tensor]:
+        """Masks (height, width) or (features,) by name: ``core``, ``spurious`` and, for bits, ``noise``; together all.
+
+        Empty where class and shortcut share their pixels, as a digit and its colour do, or where it is not known.
+        """
+        return {}
+
     def expected(self) -> tuple[Count, ...]:
         """The published numbers of samples, as far as there are any and the options leave them alone."""
         return ()
@@ -87,9 +97,3 @@ def found_files(wanted: FileSet, files: DataFiles) -> Found:
     except UnspurError as error:
         return Found(wanted.title, folder, "missing" if paths is None else "damaged", str(error))
     return Found(wanted.title, folder)
-
-
-def stream(seed: int, purpose: str) -> torch.Generator:
-    """A generator for one purpose, independent of every other purpose's with the same seed."""
-    digest = hashlib.sha256(f"{purpose} {seed}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)  # torch takes 63 bits

@@ -8,7 +8,6 @@ from typing import Any
 
 from unspur.core.files import read_json, write_json, write_tensors
 from unspur.data.files.fetch import DataFiles
-from unspur.data.shortcuts.regions import regions
 from unspur.errors import require, unknown
 from unspur.evaluation.analysis import SAMPLES, analyse
 from unspur.runs.folder import Run
@@ -44,7 +43,7 @@ def analyze(
         stored.load_model(data),
         data,
         name,
-        regions(stored.config.data, data.sample_shape),
+        stored.config.data.regions(data.sample_shape),
         loss_ratios=[line["loss_ratio"] for line in stored.kept_log() if "loss_ratio" in line],  # each epoch's largest
         foreground=foreground,
         around=around,

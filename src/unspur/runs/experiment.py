@@ -14,7 +14,6 @@ from torch import nn
 from unspur.core.progress import ProgressBar
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
-from unspur.data.shortcuts.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation.attribution_observer import Attributions
 from unspur.evaluation.scores import TestScores, evaluate, predict
@@ -96,7 +95,7 @@ def _work_together(fabric: Fabric, **rest: Any) -> Result | None:
 
 
 def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
-    return Attributions(data.train, regions(config.data, data.sample_shape), neuron, config.seed)
+    return Attributions(data.train, config.data.regions(data.sample_shape), neuron, config.seed)
 
 
 def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool, follow: int | None = None) -> Result:

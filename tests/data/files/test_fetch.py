@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data.serving import CONTENT, file_set, packed, serving
-from unspur.data import download as download_module
+from unspur.data.files import download as download_module
 from unspur.data.files.download import NpmPackage
 from unspur.data.files.fetch import DataFiles, cache_folder
 from unspur.errors import UnspurError

@@ -4,44 +4,19 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import namedtuple
 
 import numpy as np
 import pytest
 import torch
 
-from data.photos import photo
-from unspur.data import cache as cache_module
+from data.photos import SIZE, listed, photo
 from unspur.data.base import Split
+from unspur.data.images import cache as cache_module
 from unspur.data.images.cache import Cache, ImageFile, MappedImages
 from unspur.data.images.decode import decode
-from unspur.data.images.unread import StreamedImages
 from unspur.data.images.workers import Decoded, Decoders, Task, WriteFailed
 from unspur.errors import UnspurError
-
-SIZE = 8
-
-
-def found(root):
-    """The pictures below ``root`` as a listing gives them."""
-    files = []
-    for path in sorted(root.rglob("*.png")):
-        status = path.stat()
-        files.append(ImageFile(path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns))
-    return files
-
-
-@pytest.fixture
-def root(tmp_path):
-    for number in range(40):
-        photo(tmp_path / "root" / f"{number:02}.png")
-    return tmp_path / "root"
-
-
-@pytest.fixture
-def cache(tmp_path, root):
-    return Cache(tmp_path / "cache", root, SIZE, "stretch")
 
 
 def expected(root, files):
@@ -52,8 +27,16 @@ def images(cache, files):
     return MappedImages.of(cache, cache.fill(files).rows)[torch.arange(len(files))]
 
 
+def test_what_tells_a_file_again_is_computed_once_even_while_decoding(cache, root, monkeypatch):
+    computed = []
+    real = ImageFile.identity.fget
+    monkeypatch.setattr(ImageFile, "identity", property(lambda file: computed.append(file) or real(file)))
+    assert cache.fill(listed(root)).decoded == 40
+    assert len(computed) == 40
+
+
 def test_images_are_decoded_once_and_found_again(cache, root):
-    files = found(root)
+    files = listed(root)
     assert cache.fill(files).decoded == 40
     assert cache.fill(files).decoded == 0
     assert torch.equal(images(cache, files), expected(root, files))
@@ -61,11 +44,11 @@ def test_images_are_decoded_once_and_found_again(cache, root):
 
 
 def test_only_a_changed_file_is_decoded_again(cache, root):
-    cache.fill(found(root))
+    cache.fill(listed(root))
     photo(root / "07.png", (1, 2, 3))
     photo(root / "new.png", (4, 5, 6))
     os.utime(root / "09.png", ns=(0, 0))
-    files = found(root)
+    files = listed(root)
     assert cache.fill(files).decoded == 3
     assert torch.equal(images(cache, files), expected(root, files))
 
@@ -83,22 +66,22 @@ def test_another_size_or_fit_or_root_is_another_cache(tmp_path, cache, root):
 def test_broken_files_are_told_and_the_others_kept(cache, root):
     (root / "03.png").write_bytes(b"")
     (root / "05.png").write_bytes((root / "05.png").read_bytes()[:45])
-    files = found(root)
+    files = listed(root)
     for _ in range(3):  # they are looked at again each time, in the same place
         filled = cache.fill(files)
         assert sorted(filled.problems) == [3, 5] and filled.problems[3] == "is empty (0 bytes)"
         assert filled.rows[[3, 5]].tolist() == [-1, -1]
     assert cache.pixel_file.stat().st_size == 40 * 3 * SIZE * SIZE
     photo(root / "03.png")
-    assert cache.fill(found(root)).problems.keys() == {5}
+    assert cache.fill(listed(root)).problems.keys() == {5}
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
-from data.test_cache import found
-from unspur.data import cache, workers
+from data.photos import listed
+from unspur.data.images import cache, workers
 cache.SAVE_SECONDS, cache.CHUNK = -1, 4
 
 class Killing:
@@ -114,7 +97,7 @@ class Killing:
 
 cache.counting = lambda what, total: Killing()
 root = Path(sys.argv[2])
-cache.Cache(Path(sys.argv[1]), root, int(sys.argv[3]), "stretch").fill(found(root), 2)
+cache.Cache(Path(sys.argv[1]), root, int(sys.argv[3]), "stretch").fill(listed(root), 2)
 """
 
 
@@ -123,14 +106,14 @@ def test_a_killed_decoding_goes_on_where_it_stopped(tmp_path, cache, root):
     arguments = [tmp_path / "cache", root, str(SIZE), *sys.path]
     died = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False)
     assert died.returncode == -signal.SIGKILL
-    files = found(root)
+    files = listed(root)
     assert cache.fill(files).decoded == 40 - 12
     assert torch.equal(images(cache, files), expected(root, files))
     assert cache.pixel_file.stat().st_size == 40 * 3 * SIZE * SIZE  # the rows that it had begun were used
 
 
 def test_two_that_decode_the_same_share_the_work(cache, root):
-    files, filled = found(root), []
+    files, filled = listed(root), []
     workers = [threading.Thread(target=lambda: filled.append(cache.fill(files))) for _ in range(2)]
     for worker in workers:
         worker.start()
@@ -142,7 +125,7 @@ def test_two_that_decode_the_same_share_the_work(cache, root):
 
 @pytest.mark.parametrize("name", ["pixels.bin", "rows.bin", "about.json", "."])
 def test_anything_of_it_may_be_deleted(cache, root, name):
-    files = found(root)
+    files = listed(root)
     before = MappedImages.of(cache, cache.fill(files).rows)
     path = cache.folder / name
     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -152,7 +135,7 @@ def test_anything_of_it_may_be_deleted(cache, root, name):
 
 @pytest.mark.parametrize("name", ["pixels.bin", "rows.bin"])
 def test_a_cut_file_costs_only_what_was_cut(cache, root, name):
-    files = found(root)
+    files = listed(root)
     cache.fill(files)
     path = cache.folder / name
     os.truncate(path, path.stat().st_size // 2 + 1)
@@ -163,16 +146,16 @@ def test_a_cut_file_costs_only_what_was_cut(cache, root, name):
 def test_a_disk_without_room_is_told_before_anything_is_decoded(cache, root, monkeypatch):
     usage = namedtuple("usage", "free")
     monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda folder: usage(1000))
-    sentence = r"40 images of 8x8 pixels need 0\.0 GB in .* data\.stream=true"
+    sentence = r"40 images of 8x8 pixels need 7\.7 kB in .* where .* are free; .* data\.stream=true"
     with pytest.raises(UnspurError, match=sentence):
-        cache.fill(found(root))
+        cache.fill(listed(root))
     assert not cache.pixel_file.exists()
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path, root):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnspurError, match=r"Cannot write to the image cache .*UNSPUR_CACHE"):
-        Cache(tmp_path / "file", root, SIZE, "stretch").fill(found(root))
+        Cache(tmp_path / "file", root, SIZE, "stretch").fill(listed(root))
 
 
 def test_a_disk_that_fills_up_is_not_held_against_the_image(root):
@@ -203,57 +186,16 @@ def test_an_image_that_kills_the_decoder_is_told_and_the_rest_go_on(tmp_path, ro
 
 def test_pages_are_given_back_without_changing_what_is_read(cache, root, monkeypatch):
     monkeypatch.setattr(cache_module, "RELEASE_BYTES", 100)
-    files = found(root)
+    files = listed(root)
     source = MappedImages.of(cache, cache.fill(files).rows)
     for _ in range(3):
         assert torch.equal(source[torch.tensor([5, 1])], expected(root, [files[5], files[1]]))
 
 
 def test_a_subset_of_files_stays_on_the_disk(cache, root):
-    files = found(root)
+    files = listed(root)
     split = Split(MappedImages.of(cache, cache.fill(files).rows), torch.arange(40))
     part = split.subset(torch.tensor([9, 4, 2])).subset(torch.tensor([2, 0]))
     assert isinstance(part.x, MappedImages)
     assert part.sample_shape == (3, SIZE, SIZE) and part.y.tolist() == [2, 9]
     assert torch.equal(part.batch(torch.tensor([1])).x, expected(root, [files[9]]).float() / 255)
-
-
-def streamed(root):
-    return StreamedImages(root, [file.name for file in found(root)], SIZE, "stretch")
-
-
-def test_a_stream_gives_what_the_cache_gives_and_reads_ahead_in_order(cache, root):
-    files = found(root)
-    mapped = Split(MappedImages.of(cache, cache.fill(files).rows), torch.arange(40))
-    stream = Split(streamed(root), torch.arange(40)).subset(torch.arange(39, -1, -1))
-    order = torch.randperm(40, generator=torch.Generator().manual_seed(0)).split(9)
-    for ours, theirs in zip(stream.batches(order), mapped.batches([39 - index for index in order]), strict=True):
-        assert torch.equal(ours.x, theirs.x) and torch.equal(ours.y, theirs.y)
-    assert torch.equal(stream.batch(torch.tensor([3])).x, mapped.batch(torch.tensor([36])).x)
-
-
-def test_a_stream_keeps_nothing_on_disk_but_what_could_be_decoded(tmp_path, root):
-    checked = Cache(tmp_path / "cache", root, SIZE, "stretch", pixels=False)
-    (root / "03.png").write_bytes(b"no image")
-    assert checked.fill(found(root)).problems == {3: "is not an image that can be read"}
-    assert checked.fill(found(root)).decoded == 0
-    assert sum(path.stat().st_size for path in checked.folder.iterdir()) < 40 * 32 + 500
-
-
-def test_a_file_that_vanishes_from_a_stream_is_named(root):
-    source = streamed(root)
-    (root / "07.png").unlink()
-    with pytest.raises(UnspurError, match=r"07\.png cannot be read \(No such file or directory\); .*--resume"):
-        list(source.reading([torch.arange(4), torch.arange(4, 12)]))
-
-
-def test_the_processes_of_a_stream_end_with_it(root):
-    source = streamed(root)
-    source[torch.arange(3)]
-    processes = [process._process for process in source._decoders._all]
-    assert all(process.poll() is None for process in processes)
-    del source
-    deadline = time.monotonic() + 10
-    while any(process.poll() is None for process in processes) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert all(process.poll() is not None for process in processes)

@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from data.cifar_copies import archive, binary_batch, jpeg_file, pictures, put, python_batch, small
-from unspur.data import cifar_files
 from unspur.data.base import groups_of
 from unspur.data.catalog import load
 from unspur.data.files.fetch import DataFiles
 from unspur.data.info import describe
+from unspur.data.sets import cifar_files
 from unspur.data.sets.cifar import CorruptedCIFAR10
 from unspur.data.shortcuts.corruptions import CORRUPTIONS, corrupt
 from unspur.errors import UnspurError

@@ -8,7 +8,7 @@ from data.photos import class_folders, photo
 from unspur.data.base import groups_of
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.cache import MappedImages
-from unspur.data.images.unread import StreamedImages
+from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError
 
@@ -128,12 +128,23 @@ def test_images_are_decoded_once(root, cache):
     assert torch.equal(first.train.batch(everything).x, second.train.batch(everything).x)
 
 
-def test_a_stream_gives_the_same_data_and_keeps_no_pixels(root, cache):
+def test_a_command_that_loads_twice_lists_the_folder_once(root, cache, monkeypatch):
     class_folders(root, a=6, b=6)
-    stream = load(root, stream=True)
-    assert isinstance(stream.train.x, StreamedImages) and not list(cache.rglob("pixels.bin"))
-    everything = torch.arange(len(stream.train))
-    assert torch.equal(stream.train.batch(everything).x, load(root).train.batch(everything).x)
+    listed, real = [], Folder.listing
+    monkeypatch.setattr(Folder, "listing", lambda spec: listed.append(spec) or real(spec))
+    files, spec = DataFiles(), Folder(root=str(root), size=8)
+    first, again = spec.load(files), spec.load(files)
+    assert listed == [spec] and torch.equal(first.train.y, again.train.y)
+    Folder(root=str(root), size=8, seed=1).load(files)  # another set is listed for itself
+    assert len(listed) == 2
+
+
+def test_decoding_on_demand_gives_the_same_data_and_keeps_no_pixels(root, cache):
+    class_folders(root, a=6, b=6)
+    again = load(root, stream=True)
+    assert isinstance(again.train.x, ImagesOnDemand) and not list(cache.rglob("pixels.bin"))
+    everything = torch.arange(len(again.train))
+    assert torch.equal(again.train.batch(everything).x, load(root).train.batch(everything).x)
 
 
 def test_only_training_images_are_moved(root):
@@ -150,7 +161,7 @@ def test_broken_files_stop_the_run_named_and_counted(root):
     (root / "b" / "007.png").write_text("<html>404</html>")
     sentence = (
         r"^2 of 20 images in .* cannot be used: a/003\.png is empty \(0 bytes\); b/007\.png is not an image that can "
-        r"be read; mend or remove them, or go on without them with --set data\.skip_broken=true\.$"
+        r"be read; fix or remove them, or go on without them with --set data\.skip_broken=true\.$"
     )
     refused(root, sentence)
     data = load(root, skip_broken=True)
@@ -175,8 +186,8 @@ def test_of_many_broken_files_the_first_are_named(root):
     class_folders(root, a=9, b=9)
     for path in (root / "a").iterdir():
         path.write_bytes(b"")
-    refused(root, r"^9 of 18 images .*a/004\.png is empty \(0 bytes\); and 4 more; mend")
-    refused(root, r"All images of .* have the label 'b'; a classifier needs two", skip_broken=True)
+    refused(root, r"^9 of 18 images .*a/004\.png is empty \(0 bytes\); and 4 more; fix")
+    refused(root, r"All 9 images of .* have the label 'b'; a classifier needs two classes", skip_broken=True)
     for path in (root / "b").iterdir():
         path.write_bytes(b"")
     refused(root, r"None of the 18 images .* can be used", skip_broken=True)
@@ -212,6 +223,22 @@ def test_a_class_with_one_training_image_is_noted_where_splits_are_given(root):
     assert load(root).note == "The class 'rare' has one training image, train/rare/000.png."
 
 
+@pytest.mark.parametrize("count", [1, 6, 30])
+def test_one_class_alone_is_said_to_be_what_is_wrong(root, count):
+    # a tenth of six images is no image to validate on, but that is not what hinders
+    class_folders(root, a=count)
+    refused(
+        root, rf"All {count} images of .* have the label 'a'; a classifier needs two classes, so add images of another"
+    )
+
+
+def test_training_images_of_one_class_are_refused_though_others_are_tested_on(root):
+    class_folders(root / "train", a=4)
+    class_folders(root / "test", a=2)
+    class_folders(root / "val", a=1, b=1)
+    refused(root, r"The label 'b' of val/b/000\.png is in the val set only")
+
+
 def test_an_empty_split_is_named(root):
     class_folders(root / "train", a=3, b=3)
     (root / "val").mkdir()
@@ -223,8 +250,10 @@ def test_an_empty_split_is_named(root):
 
 def test_shares_that_leave_a_split_empty_are_refused(root):
     class_folders(root, a=2, b=2)
-    refused(root, r"data\.test=0\.1 of 4 images leaves the test set empty", test=0.1)
-    refused(root, r"data\.val=0\.1 of 3 images leaves the val set empty", test=0.2)
+    refused(root, r"data\.test=0\.1 of 4 images is no whole image, .* raise data\.test, or add images", test=0.1)
+    refused(
+        root, r"data\.val=0\.1 of 3 images is no whole image, .* raise data\.val, set it to 0 to go without", test=0.2
+    )
 
 
 def test_an_image_in_no_class_folder_of_a_split_is_named(root):

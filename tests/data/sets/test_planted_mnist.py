@@ -4,7 +4,7 @@ import torch
 from unspur.data.base import Split, aligned_with, groups_of
 from unspur.data.catalog import DATASETS, load
 from unspur.data.files.fetch import DataFiles
-from unspur.data.sets.mnist import load_mini
+from unspur.data.mini.digits import load_mini
 from unspur.data.shortcuts.drawn import TEN_COLOURS
 from unspur.errors import UnspurError
 

@@ -7,13 +7,13 @@ import torch
 from PIL import Image
 
 from data import copies
-from unspur.data import spawrious as spawrious_module
-from unspur.data import waterbirds as waterbirds_module
 from unspur.data.base import groups_of
 from unspur.data.catalog import dataset_named, fetch, load
 from unspur.data.files.fetch import DataFiles
 from unspur.data.info import describe
 from unspur.data.preview import preview
+from unspur.data.sets import spawrious as spawrious_module
+from unspur.data.sets import waterbirds as waterbirds_module
 from unspur.errors import DataMissing, UnspurError
 
 SMALL = {"size": 8}
@@ -201,7 +201,18 @@ def test_imagenet(tmp_path):
         load("imagenet", tmp_path)
 
 
-IMAGE_SETS = ["waterbirds", "celeba", "bffhq", "urbancars", "spawrious", "in9", "cats_vs_dogs", "imagenet"]
+IMAGE_SETS = [
+    "waterbirds",
+    "petscapes",
+    "isic",
+    "celeba",
+    "bffhq",
+    "urbancars",
+    "spawrious",
+    "in9",
+    "cats_vs_dogs",
+    "imagenet",
+]
 
 
 @pytest.mark.parametrize("name", IMAGE_SETS)

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from data import copies
-from unspur.data import svhn
 from unspur.data.catalog import load
 from unspur.data.info import describe
+from unspur.data.sets import svhn
 from unspur.errors import UnspurError
 
 

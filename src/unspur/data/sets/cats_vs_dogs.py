@@ -9,9 +9,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.base import stratified_split
 from unspur.data.images.layout import Entries, Row, WithoutValidation, entries_of, images_in
-from unspur.data.spec import About, Count, stream
+from unspur.data.spec import About, Count
 from unspur.errors import UnspurError
 
 ANIMALS = ("cat", "dog")
@@ -56,7 +57,7 @@ class CatsVsDogs(WithoutValidation):
 
     def hold_out(self, y: Tensor, splits: Sequence[str]) -> list[str]:
         named = list(splits)
-        for number in stratified_split(y, round(self.test * len(y)), stream(self.seed, "test split"))[1].tolist():
+        for number in stratified_split(y, round(self.test * len(y)), data_stream(self.seed, "test split"))[1].tolist():
             named[number] = "test"
         return super().hold_out(y, named)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from unspur.data.images.decode import Fit
+from unspur.data.images.decode import SquareFit
 from unspur.data.images.layout import Entries, ImageSet, check_header, counts_of, renamed
 from unspur.data.images.listing import list_table
 from unspur.data.images.table import FILE, SPLIT
@@ -40,7 +40,7 @@ class CelebA(ImageSet):
     folders: ClassVar[tuple[str, ...]] = ("celeba", "celebA/data", "CelebA", "celeba/archive", "CelebA/raw")
     marks: ClassVar[tuple[str, ...]] = ("img_align_celeba",)
 
-    fit: Fit = "crop"  # crop: an image's middle; stretch: all of it; pad: all of it with black beside it
+    fit: SquareFit = "crop"  # crop: an image's middle; stretch: all of it; pad: all of it with black beside it
     task: Literal["hair", "gender"] = "hair"  # the class: hair (blond or not), or gender (large-LR's)
 
     def __post_init__(self) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from torch import Tensor
-
 import unspur.data.sets.cifar_files as cifar_files
+from unspur.core.seeds import data_stream
 from unspur.data.augment import Augment
-from unspur.data.base import Dataset, Split, stratified_split
+from unspur.data.base import Dataset, Images, Split, stratified_split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.files.file_set import FileSet
 from unspur.data.sets.cifar_jpeg import TITLE, found_jpeg, read_jpeg
-from unspur.data.sets.mnist import DIGITS, MNIST, MNIST_ABOUT, Images
+from unspur.data.sets.mnist import DIGITS, MNIST, MNIST_ABOUT
 from unspur.data.shortcuts.corruptions import CORRUPTIONS
-from unspur.data.shortcuts.drawn import Companion, Shortcut, assign_part, check_conflict, to_rgb
+from unspur.data.shortcuts.drawn import Companion, Shortcut, to_rgb
 from unspur.data.shortcuts.natural import Corruption
-from unspur.data.spec import About, Count, DataSpec, Found, stream
+from unspur.data.shortcuts.planted import Planted
+from unspur.data.spec import About, Count, DataSpec, Found
 from unspur.errors import require
 
 KRIZHEVSKY = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
@@ -49,6 +49,7 @@ class CIFARBased(DataSpec):
     augment: Augment = Augment()  # how training images are moved
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.val is None or self.val >= 0, f"val must be at least 0 but got {self.val}.")
 
     def held_out(self, count: int) -> int:
@@ -59,7 +60,7 @@ class CIFARBased(DataSpec):
 
     def parts(self, train: Images, test: Images) -> dict[str, Images]:
         """Training, validation and test images."""
-        kept, held = stratified_split(train.y, self.held_out(len(train.y)), stream(self.seed, "split"))
+        kept, held = stratified_split(train.y, self.held_out(len(train.y)), data_stream(self.seed, "split"))
         return {
             "train": Images(train.x[kept], train.y[kept]),
             "val": Images(train.x[held], train.y[held]),
@@ -156,32 +157,20 @@ def _plain(
 
 
 @dataclass(frozen=True)
-class PlantedCIFAR10(CIFAR10Based):
-    """What the sets with a planted shortcut have in common. Validation images are planted like training images."""
+class PlantedCIFAR10(Planted, CIFAR10Based):
+    """What the sets with a planted shortcut have in common."""
 
-    conflict: float | None = None  # share of bias-conflicting training samples, in every class; none: the paper's 0.1
-    conflict_count: int | None = None  # their exact number in the training part, instead of the share
+    usual_conflict: ClassVar[float] = 0.1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_conflict(self.conflict, self.conflict_count)
-
-    def values(self, part: str, parts: dict[str, Images]) -> Tensor:
-        """The shortcut's value of each image: mostly its class's, in tests independent of it."""
-        usual = 0.1 if self.conflict is None and self.conflict_count is None else self.conflict
-        return assign_part(
-            part,
-            parts[part].y,
-            10,
-            stream(self.seed, f"assign {part}"),
-            training=len(parts["train"].y),
-            conflict=usual,
-            conflict_count=self.conflict_count,
-        )
-
-    def draw(self, part: str, images: Images, attribute: str, shortcut: Shortcut, values: Tensor) -> Split:
-        x = shortcut.apply(images.x, values, stream(self.seed, f"draw {part}"))
-        return Split(x, images.y, {attribute: values}, augment=self.augment if part == "train" else None)
+    def split(self, part: str, parts: dict[str, Images], attribute: str, shortcut: Shortcut) -> Split:
+        """The images of a part with the shortcut: mostly its class's value, in tests independent of it."""
+        x, y = parts[part]
+        if part == "test":
+            values = self.independent(part, y, 10)
+        else:
+            values = self.like_training(part, y, 10, training=len(parts["train"].y))
+        augment = self.augment if part == "train" else None
+        return Split(self.draw(part, shortcut, x, values), y, {attribute: values}, augment=augment)
 
 
 @dataclass(frozen=True)
@@ -201,12 +190,13 @@ class CorruptedCIFAR10(PlantedCIFAR10):
         CIFAR10_ABOUT.get,
     )
 
+    @property
+    def shortcuts(self) -> dict[str, Shortcut]:
+        return {"corruption": Corruption()}
+
     def load(self, files: DataFiles) -> Dataset:
         parts = self.cifar_parts(files)
-        train, val, test = (
-            self.draw(part, images, "corruption", Corruption(), self.values(part, parts))
-            for part, images in parts.items()
-        )
+        train, val, test = (self.split(part, parts, "corruption", self.shortcuts["corruption"]) for part in parts)
         values = {"corruption": tuple(CORRUPTIONS)}
         return Dataset(self.name, train, val, {"unbiased": test}, OBJECTS, values, *MOMENTS, self.note)
 
@@ -233,13 +223,17 @@ class MNISTCIFAR(PlantedCIFAR10):
     def found(self, files: DataFiles) -> list[Found]:
         return [*self._digits.found(files), *super().found(files)]
 
+    @property
+    def shortcuts(self) -> dict[str, Companion]:
+        return {"digit": Companion("above")}
+
     def load(self, files: DataFiles) -> Dataset:
         parts, digits = self.cifar_parts(files), self._digits.parts(files)
 
         def split(part: str) -> Split:
             pool = digits.test if part == "test" else digits.train
-            above = Companion(to_rgb(pool.x), pool.y, "above")
-            return self.draw(part, parts[part], "digit", above, self.values(part, parts))
+            above = self.shortcuts["digit"].drawing_from(Images(to_rgb(pool.x), pool.y))
+            return self.split(part, parts, "digit", above)
 
         tests, values = {"unbiased": split("test")}, {"digit": DIGITS}
         return Dataset(self.name, split("train"), split("val"), tests, OBJECTS, values, note=self.note)

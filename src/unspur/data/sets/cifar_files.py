@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from unspur.data.base import Images
 from unspur.data.files.fetch import DataFiles
 from unspur.data.files.file_set import FileSet, Published
 from unspur.data.files.pickles import PickledArray, read_pickle
-from unspur.data.sets.mnist import Images
 from unspur.data.spec import Found, found_files
 from unspur.errors import DataMissing, UnspurError
 

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unspur.core.files import replacing
+from unspur.core.progress import counting
+from unspur.data.base import Images
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.workers import cores
-from unspur.data.progress import counting
-from unspur.data.sets.mnist import Images
 from unspur.data.spec import Found
 from unspur.errors import DataMissing, UnspurError
 
@@ -96,7 +96,8 @@ def _decoded(path: Path, cache: Path) -> NDArray[np.uint8]:
                 images = _decode(path)
                 with replacing(stored) as temporary:
                     images.tofile(temporary)
-        return np.fromfile(stored, np.uint8).reshape(-1, 3, 32, 32)
+        # Mapped, so that what is taken from it is in memory once; mode c: torch wants arrays that it could write to.
+        return np.memmap(stored, np.uint8, mode="c").reshape(-1, 3, 32, 32)
     except OSError as error:
         raise UnspurError(
             f"Cannot write to the cache {stored.parent} ({error.strerror}); make room there, or set UNSPUR_CACHE to "

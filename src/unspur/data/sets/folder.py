@@ -11,18 +11,17 @@ from torch import Tensor
 
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Split
-from unspur.data.images.cache import Cache, MappedImages
-from unspur.data.images.decode import Fit
+from unspur.data.images.cache import MappedImages
+from unspur.data.images.decode import SquareFit
 from unspur.data.images.listing import Listing, list_folder, list_table
+from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.data.images.splitting import codes, names_in_order, partition
-from unspur.data.images.unread import StreamedImages
+from unspur.data.images.stored import some_of, stored_images
 from unspur.data.spec import About, DataSpec
-from unspur.errors import UnspurError, require
+from unspur.errors import require
 
 if TYPE_CHECKING:
     from unspur.data.files.fetch import DataFiles
-
-NAMED = 5  # broken files or duplicates that a sentence names; it counts the rest
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,12 @@ class Folder(DataSpec):
     split_csv: str = ""  # another table with that column, as CelebA has
     attributes: tuple[str, ...] = ()  # its columns of attributes, if any
     size: int = 128  # pixels each side of the square images; pretrained networks are used to 224
-    fit: Fit = "stretch"  # stretch: all of an image; crop: its middle; pad: all of it with black beside it
+    fit: SquareFit = "stretch"  # stretch: all of an image; crop: its middle; pad: all of it with black beside it
     val: float = 0.1  # the share of the training images to validate on where no split says so; 0: none
     test: float = 0.2  # the share of all images to test on where no split says so
     seed: int = 0  # of these draws
     skip_broken: bool = False  # go on without files that cannot be decoded
-    stream: bool = False  # decode anew each time: slower, but nothing decoded is kept on disk
+    stream: bool = False  # decode again each time: slower, but nothing decoded is kept on disk
     augment: Augment = Augment()  # how training images are moved
 
     def __post_init__(self) -> None:
@@ -66,7 +65,12 @@ class Folder(DataSpec):
 
     def load(self, files: DataFiles) -> Dataset:
         listing, images, content = stored_images(
-            self.listing(), files.cache, self.size, self.fit, skip_broken=self.skip_broken, stream=self.stream
+            files.once(self, self.listing),
+            files.cache,
+            self.size,
+            self.fit,
+            skip_broken=self.skip_broken,
+            on_demand=self.stream,
         )
         return assemble(
             self.name, listing, images, content, val=self.val, test=self.test, seed=self.seed, augment=self.augment
@@ -90,42 +94,10 @@ class Folder(DataSpec):
         )
 
 
-def stored_images(
-    listing: Listing, cache_dir: Path, size: int, fit: Fit, *, skip_broken: bool, stream: bool
-) -> tuple[Listing, MappedImages | StreamedImages, Sequence[bytes]]:
-    """The images that can be decoded, a source of their pixels, and a hash of each one's content.
-
-    Those that cannot are an error that names and counts them, or with ``skip_broken`` are left out and noted.
-    """
-    cache = Cache(cache_dir, listing.root, size, fit, pixels=not stream)
-    filled = cache.fill(listing.files)
-    rows, content = filled.rows, filled.content
-    if filled.problems:
-        problems = [f"{listing.place(number)} {problem}" for number, problem in filled.problems.items()]
-        count = f"{len(problems):,} of {len(listing):,} images"
-        if not skip_broken:
-            raise UnspurError(
-                f"{count} in {listing.root} cannot be used: {_some(problems)}; mend or remove them, or go on without "
-                "them with --set data.skip_broken=true."
-            )
-        whole = (rows >= 0).nonzero()[0]
-        require(
-            len(whole) > 0, f"None of the {len(listing):,} images in {listing.root} can be used: {_some(problems)}."
-        )
-        rows, content = rows[whole], content[whole]
-        listing = listing.only(whole.tolist(), f"{count} could not be used and were left out: {_some(problems)}.")
-    images = (
-        StreamedImages(listing.root, [file.name for file in listing.files], size, fit)
-        if stream
-        else MappedImages.of(cache, rows)
-    )
-    return listing, images, content.tolist()
-
-
 def assemble(
     name: str,
     listing: Listing,
-    images: MappedImages | StreamedImages,
+    images: MappedImages | ImagesOnDemand,
     content: Sequence[bytes],
     *,
     val: float,
@@ -162,12 +134,7 @@ def duplicates(listing: Listing, parts: dict[str, Tensor], content: Sequence[byt
                 pairs.append(f"{listing.place(number)} in {part} is {listing.place(other)} in {earlier}")
     if not pairs:
         return []
-    return [f"Images that are in an earlier split too: {len(pairs):,} ({_some(pairs)})."]
-
-
-def _some(sentences: Sequence[str]) -> str:
-    more = len(sentences) - NAMED
-    return "; ".join([*sentences[:NAMED], *([f"and {more:,} more"] if more > 0 else [])])
+    return [f"Images that are in an earlier split too: {len(pairs):,} ({some_of(pairs)})."]
 
 
 def _table_path(root: Path, name: str) -> Path:

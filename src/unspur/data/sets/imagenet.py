@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from unspur.data.images.decode import Fit
+from unspur.data.images.decode import SquareFit
 from unspur.data.images.layout import Entries, Row, WithoutValidation, entries_of, images_in
 from unspur.data.spec import About, Count
 from unspur.errors import require
@@ -35,8 +35,8 @@ class ImageNet(WithoutValidation):
     )
     marks: ClassVar[tuple[str, ...]] = ("train", "val")
 
-    fit: Fit = "crop"  # crop: an image's middle; stretch: all of it; pad: all of it with black beside it
-    stream: bool = True  # decode anew each time, so that nothing decoded is kept on disk
+    fit: SquareFit = "crop"  # crop: an image's middle; stretch: all of it; pad: all of it with black beside it
+    stream: bool = True  # decode again each time, so that nothing decoded is kept on disk
     val: float = 0.02  # the share of the training images to validate on; 0: none
 
     def entries(self, root: Path) -> Entries:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn import functional
 
-from unspur.data.base import Dataset, Split, stratified_split
+from unspur.core.seeds import data_stream
+from unspur.data.base import Dataset, Images, Split, stratified_split
 from unspur.data.files.download import NpmPackage
 from unspur.data.files.fetch import DataFiles
 from unspur.data.files.file_set import FileSet, Published
-from unspur.data.mini.codec import CLASSES, TEST, TRAIN, unpack
-from unspur.data.mini.stream import Array
-from unspur.data.spec import About, DataSpec, stream
+from unspur.data.mini.digits import load_mini
+from unspur.data.spec import About, DataSpec
 from unspur.errors import require
 
 Base = Literal["mnist", "mini", "fashion"]
@@ -80,13 +77,6 @@ FASHION_FILES = FileSet(
 )
 
 
-class Images(NamedTuple):
-    """Images (n, channels, height, width) in bytes and their labels."""
-
-    x: Tensor
-    y: Tensor
-
-
 class Parts(NamedTuple):
     train: Images
     val: Images
@@ -103,6 +93,7 @@ class MNISTBased(DataSpec):
     seed: int = 0  # of the split and of everything that is planted
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             self.base in ("mnist", "mini", "fashion"), f"base must be mnist, mini or fashion but got {self.base!r}."
         )
@@ -117,7 +108,7 @@ class MNISTBased(DataSpec):
         train, test = load_mini() if self.base == "mini" else load_idx(self.needs()[0], files)
         count = round(len(train.y) / 12) if self.val is None else self.val
         require(count < len(train.y), f"val must be below the {len(train.y)} training images but got {count}.")
-        kept, held = stratified_split(train.y, count, stream(self.seed, "split"))
+        kept, held = stratified_split(train.y, count, data_stream(self.seed, "split"))
         margin = (self.size - 28) // 2
         padded = [functional.pad(part.x, (margin,) * 4) if margin else part.x for part in (train, test)]
         return Parts(
@@ -199,20 +190,3 @@ def read_part(wanted: FileSet, files: DataFiles, stem: str) -> Images:
         raise files.damaged(wanted, files.require(wanted)[name], "does not begin like a file of 28x28 images")
     images = torch.from_numpy(np.frombuffer(content, np.uint8, offset=16).copy())
     return Images(images.reshape(-1, 1, 28, 28), labels)
-
-
-def load_mini() -> tuple[Images, Images]:
-    """The embedded digits: 1,000 of each class for training and 200 for testing, classes taking turns."""
-    digits = torch.from_numpy(_unpacked().copy()).reshape(CLASSES, TRAIN + TEST, 1, 28, 28)
-    train, test = digits.split([TRAIN, TEST], dim=1)
-    return _take_turns(train), _take_turns(test)
-
-
-@cache
-def _unpacked() -> Array:
-    return unpack((resources("unspur.data") / "mini" / "digits.bin").read_bytes())
-
-
-def _take_turns(by_class: Tensor) -> Images:
-    each = by_class.shape[1]
-    return Images(by_class.transpose(0, 1).flatten(0, 1), torch.arange(CLASSES).repeat(each))

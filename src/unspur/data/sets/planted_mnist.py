@@ -9,22 +9,12 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from unspur.data.base import Dataset, Split
+from unspur.data.base import Dataset, Images, Split
 from unspur.data.files.fetch import DataFiles
-from unspur.data.sets.mnist import MNIST_ABOUT, Images, MNISTBased, Parts
-from unspur.data.shortcuts.drawn import (
-    TEN_COLOURS,
-    Companion,
-    OneHotCode,
-    Shortcut,
-    Square,
-    Tint,
-    assign,
-    assign_evenly,
-    check_conflict,
-    to_rgb,
-)
-from unspur.data.spec import DCWP, LARGE_LR, MASKTUNE, ULE, About, stream
+from unspur.data.sets.mnist import MNIST_ABOUT, MNISTBased, Parts
+from unspur.data.shortcuts.drawn import TEN_COLOURS, Companion, OneHotCode, Shortcut, Square, Tint, to_rgb
+from unspur.data.shortcuts.planted import Planted
+from unspur.data.spec import DCWP, LARGE_LR, MASKTUNE, ULE, About
 from unspur.errors import require
 
 
@@ -33,39 +23,7 @@ def _about(paper: str) -> About:
 
 
 @dataclass(frozen=True)
-class Planted(MNISTBased):
-    """What all sets with a planted shortcut have in common. Validation samples are planted like training samples."""
-
-    usual_conflict: ClassVar[float]
-
-    conflict: float | None = None  # share of bias-conflicting training samples, in every class; none: the paper's
-    conflict_count: int | None = None  # their exact number in the training part, instead of the share
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_conflict(self.conflict, self.conflict_count)
-
-    def share(self, train: Images) -> float:
-        """The share of conflicting samples, which test sets drawn as in training have too."""
-        if self.conflict_count is not None:
-            return self.conflict_count / len(train.y)
-        return self.usual_conflict if self.conflict is None else self.conflict
-
-    def assign_like_training(
-        self, part: str, parts: Parts, y: Tensor, values: int, aligned: Tensor | None = None, what: str = ""
-    ) -> Tensor:
-        """Values that conflict as often as training samples do: exactly ``conflict_count`` times in training."""
-        generator = stream(self.seed, f"assign {what}{part}")
-        if part == "train" and self.conflict_count is not None:
-            return assign(y, values, generator, conflict_count=self.conflict_count, aligned=aligned)
-        return assign(y, values, generator, conflict=self.share(parts.train), aligned=aligned)
-
-    def draw(self, part: str, shortcut: Shortcut, images: Tensor, values: Tensor) -> Tensor:
-        return shortcut.apply(images, values, stream(self.seed, f"draw {part}"))
-
-
-@dataclass(frozen=True)
-class BiasedMNIST(Planted):
+class BiasedMNIST(Planted, MNISTBased):
     """Digits 0-4 against 5-9 with a blue square that gives the class away (MaskTune 4.1).
 
     The square is on 99 % of class 0-4 and on 1 % of class 5-9. With ``squares=2`` a red one at the top right follows
@@ -82,10 +40,13 @@ class BiasedMNIST(Planted):
         super().__post_init__()
         require(self.squares in (1, 2), f"squares must be 1 or 2 but got {self.squares}.")
 
-    def load(self, files: DataFiles) -> Dataset:
-        parts = self.parts(files)
+    @property
+    def shortcuts(self) -> dict[str, Square]:
         squares = {"square": Square(), "square2": Square(column=-4, colour=(255, 0, 0))}
-        used = dict(list(squares.items())[: self.squares])
+        return dict(list(squares.items())[: self.squares])
+
+    def load(self, files: DataFiles) -> Dataset:
+        parts, used = self.parts(files), self.shortcuts
         halves = {part: (images.y >= 5).long() for part, images in parts._asdict().items()}
 
         def split(part: str, values: Mapping[str, Tensor]) -> Split:
@@ -95,15 +56,18 @@ class BiasedMNIST(Planted):
             return Split(x, halves[part], dict(values))
 
         own = torch.tensor([1, 0])  # class 0-4 has the square, class 5-9 has not
-        drawn = {
-            part: {name: self.assign_like_training(part, parts, halves[part], 2, own, f"{name} ") for name in used}
-            for part in ("train", "val")
-        }
-        test = halves["test"]
+        test, training = halves["test"], len(halves["train"])
+
+        def usual(part: str) -> dict[str, Tensor]:
+            return {
+                name: self.like_training(part, halves[part], 2, training=training, aligned=own, what=f"{name} ")
+                for name in used
+            }
+
         return Dataset(
             self.name,
-            split("train", drawn["train"]),
-            split("val", drawn["val"]),
+            split("train", usual("train")),
+            split("val", usual("val")),
             {
                 "original": split("test", {name: torch.zeros_like(test) for name in used}),
                 "biased": split("test", {name: test for name in used}),
@@ -115,7 +79,7 @@ class BiasedMNIST(Planted):
 
 
 @dataclass(frozen=True)
-class MNISTSC(Planted):
+class MNISTSC(Planted, MNISTBased):
     """Digits with their label as a one-hot code in the top row (ULE 4.2)."""
 
     name: ClassVar[str] = "mnist_sc"
@@ -123,13 +87,17 @@ class MNISTSC(Planted):
     usual_arch: ClassVar[str] = "cnn2"
     usual_conflict: ClassVar[float] = 0.0
 
+    @property
+    def shortcuts(self) -> dict[str, Shortcut]:
+        return {"code": OneHotCode()}
+
     def load(self, files: DataFiles) -> Dataset:
         parts = self.parts(files)
 
         def split(part: str) -> Split:
             images: Images = getattr(parts, part)
-            code = self.assign_like_training(part, parts, images.y, 10)
-            return Split(self.draw(part, OneHotCode(), images.x, code), images.y, {"code": code})
+            code = self.like_training(part, images.y, 10, training=len(parts.train.y))
+            return Split(self.draw(part, self.shortcuts["code"], images.x, code), images.y, {"code": code})
 
         plain = Split(parts.test.x, parts.test.y, {"code": torch.full_like(parts.test.y, 10)})
         tests = {"mnist_sc": split("test"), "mnist": plain}
@@ -148,7 +116,7 @@ class MNISTSC(Planted):
 
 
 @dataclass(frozen=True)
-class ColoredMNIST(Planted):
+class ColoredMNIST(Planted, MNISTBased):
     """Digits in ten colours, one for each class (DCWP E.1, large-LR 4.1; ULE 4.2 with conflict=0)."""
 
     name: ClassVar[str] = "colored_mnist"
@@ -162,20 +130,23 @@ class ColoredMNIST(Planted):
         super().__post_init__()
         require(self.jitter >= 0, f"jitter must be at least 0 but got {self.jitter}.")
 
+    @property
+    def shortcuts(self) -> dict[str, Shortcut]:
+        return {"color": Tint(jitter=self.jitter)}
+
     def load(self, files: DataFiles) -> Dataset:
         parts = self.parts(files)
-        tint = Tint(jitter=self.jitter)
 
         def split(part: str, colour: Tensor) -> Split:
             images: Images = getattr(parts, part)
-            return Split(self.draw(part, tint, images.x, colour), images.y, {"color": colour})
+            return Split(self.draw(part, self.shortcuts["color"], images.x, colour), images.y, {"color": colour})
 
         train, val, test = (
-            self.assign_like_training(part, parts, getattr(parts, part).y, 10) for part in Parts._fields
+            self.like_training(part, getattr(parts, part).y, 10, training=len(parts.train.y)) for part in Parts._fields
         )
         y = parts.test.y
         tests = {
-            "unbiased": split("test", assign_evenly(y, 10, stream(self.seed, "assign unbiased"))),
+            "unbiased": split("test", self.independent("unbiased", y, 10)),
             "colored": split("test", test),
             "mnist": Split(to_rgb(parts.test.x).contiguous(), y, {"color": torch.full_like(y, 10)}),
         }
@@ -192,7 +163,7 @@ class ColoredMNIST(Planted):
 
 
 @dataclass(frozen=True)
-class DoubleMNIST(Planted):
+class DoubleMNIST(Planted, MNISTBased):
     """Two digits side by side: the dim left one is the class, the bright right one usually agrees (large-LR 4.1)."""
 
     name: ClassVar[str] = "double_mnist"
@@ -205,17 +176,24 @@ class DoubleMNIST(Planted):
         super().__post_init__()
         require(0 < self.dim <= 1, f"dim must be above 0 and at most 1 but got {self.dim}.")
 
+    @property
+    def shortcuts(self) -> dict[str, Companion]:
+        return {"digit": Companion("right")}
+
     def load(self, files: DataFiles) -> Dataset:
         parts = self.parts(files)
 
         def split(part: str, digit: Tensor) -> Split:
             images: Images = getattr(parts, part)
             left = (images.x * self.dim).round_().to(torch.uint8)
-            return Split(self.draw(part, Companion(*images), left, digit), images.y, {"digit": digit})
+            right = self.shortcuts["digit"].drawing_from(images)
+            return Split(self.draw(part, right, left, digit), images.y, {"digit": digit})
 
-        train, val = (self.assign_like_training(part, parts, getattr(parts, part).y, 10) for part in ("train", "val"))
-        unbiased = assign_evenly(parts.test.y, 10, stream(self.seed, "assign unbiased"))
-        tests = {"unbiased": split("test", unbiased)}
+        train, val = (
+            self.like_training(part, getattr(parts, part).y, 10, training=len(parts.train.y))
+            for part in ("train", "val")
+        )
+        tests = {"unbiased": split("test", self.independent("unbiased", parts.test.y, 10))}
         mean, std = self.moments
         values = {"digit": self.labels}
         return Dataset(self.name, split("train", train), split("val", val), tests, self.labels, values, mean, std)

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from unspur.core.seeds import data_stream
 from unspur.data.augment import Augment
-from unspur.data.base import Dataset, Split, stratified_split
+from unspur.data.base import Dataset, Images, Split, stratified_split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.files.file_set import FileSet, Published
-from unspur.data.sets.mnist import DIGITS, Images
-from unspur.data.spec import About, Count, DataSpec, stream
+from unspur.data.sets.mnist import DIGITS
+from unspur.data.spec import About, Count, DataSpec
 from unspur.errors import UnspurError, require
 
 FILES = FileSet(
@@ -53,7 +54,7 @@ class SVHN(DataSpec):
 
     def load(self, files: DataFiles) -> Dataset:
         train, test = (_read(files, name) for name in ("train_32x32.mat", "test_32x32.mat"))
-        kept, held = stratified_split(train.y, self._held_out(len(train.y)), stream(self.seed, "split"))
+        kept, held = stratified_split(train.y, self._held_out(len(train.y)), data_stream(self.seed, "split"))
         moments = (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)
         return Dataset(
             self.name,

@@ -9,10 +9,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from unspur.core.seeds import data_stream
 from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
-from unspur.data.shortcuts.drawn import assign, assign_evenly, check_conflict
-from unspur.data.spec import LARGE_LR, About, DataSpec, stream
+from unspur.data.shortcuts.assign import assign_evenly, assign_like_training, check_conflict
+from unspur.data.spec import LARGE_LR, About, DataSpec
 from unspur.errors import require
 
 MADE = "nothing to get: it is made by code"
@@ -32,6 +33,7 @@ class Synthetic(DataSpec):
     seed: int = 0  # of everything
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_conflict(self.conflict, self.conflict_count)
         for name in ("train", "test"):
             require(getattr(self, name) > 0, f"{name} must be at least 1 but got {getattr(self, name)}.")
@@ -39,14 +41,14 @@ class Synthetic(DataSpec):
 
     def labels(self, part: str, count: int) -> tuple[Tensor, Tensor]:
         """The samples' classes, and their values of the shortcut: independent in tests, mostly equal elsewhere."""
-        generator = stream(self.seed, f"labels {part}")
+        generator = data_stream(self.seed, f"labels {part}")
         y = (torch.arange(count) % 2)[torch.randperm(count, generator=generator)]
         if part == "test":
             return y, assign_evenly(y, 2, generator)
-        if part == "train" and self.conflict_count is not None:
-            return y, assign(y, 2, generator, conflict_count=self.conflict_count)
-        usual = 0.1 if self.conflict_count is None else self.conflict_count / self.train
-        return y, assign(y, 2, generator, conflict=usual if self.conflict is None else self.conflict)
+        share = 0.1 if self.conflict is None and self.conflict_count is None else self.conflict
+        return y, assign_like_training(
+            part, y, 2, generator, training=self.train, conflict=share, conflict_count=self.conflict_count
+        )
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,16 @@ class Parity(Synthetic):
         for name, least in (("core", 1), ("spurious", 1), ("noise", 0)):
             require(getattr(self, name) >= least, f"{name} must be at least {least} but got {getattr(self, name)}.")
 
+    def regions(self, sample_shape: torch.Size) -> dict[str, Tensor]:
+        """Which bits are which.
+
+        >>> {name: int(mask.sum()) for name, mask in Parity().regions(torch.Size([21])).items()}
+        {'core': 6, 'spurious': 2, 'noise': 13}
+        """
+        bits = torch.arange(self.core + self.spurious + self.noise)
+        noise = bits >= self.core + self.spurious
+        return {"core": bits < self.core, "spurious": (bits >= self.core) & ~noise, "noise": noise}
+
     def load(self, files: DataFiles) -> Dataset:
         train, val, test = (self._split(part, getattr(self, part)) for part in ("train", "val", "test"))
         names = ("even", "odd")
@@ -82,7 +94,7 @@ class Parity(Synthetic):
     def _split(self, part: str, count: int) -> Split:
         y, spurious = self.labels(part, count)
         width = self.core + self.spurious + self.noise
-        bits = torch.randint(2, (count, width), generator=stream(self.seed, f"bits {part}"))
+        bits = torch.randint(2, (count, width), generator=data_stream(self.seed, f"bits {part}"))
         start = 0
         for length, parity in ((self.core, y), (self.spurious, spurious)):
             # All vectors of the wanted parity are equally likely: the other bits are free, the last one is not.
@@ -119,7 +131,7 @@ class MoonStar(Synthetic):
 
     def _split(self, part: str, count: int) -> Split:
         y, diagonal = self.labels(part, count)
-        generator = stream(self.seed, f"shapes {part}")
+        generator = data_stream(self.seed, f"shapes {part}")
         below = torch.randint(2, (count,), generator=generator)
         half = self.size // 2
         images = torch.zeros(count, 2, 2, half, half, dtype=torch.uint8)

@@ -1,19 +1,20 @@
-"""Plant a shortcut in any images: first which value of it each sample gets, then drawing that value.
+"""Shortcuts drawn into images: a square, a code, a colour, a second image.
 
-A shortcut is a frozen dataclass with ``apply(images, values, generator)``, which returns new images and leaves the old
-ones as they are. Images are bytes, (n, 1 or 3, height, width); whatever needs colour turns grey images into RGB.
+A shortcut is a frozen dataclass. ``apply(images, values, generator)`` returns new images and leaves the old ones as
+they are; images are bytes, (n, 1 or 3, height, width), and whatever needs colour turns grey ones into RGB. ``region``
+says which pixels it draws.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 
-from unspur.data.base import stratified_split
-from unspur.errors import UnspurError, require
+from unspur.data.base import Images
+from unspur.errors import require
 
 Colour = tuple[int, int, int]
 
@@ -39,91 +40,9 @@ class Shortcut(Protocol):
         """New images in which each sample shows its value."""
         ...
 
-
-def check_conflict(conflict: float | None, conflict_count: int | None) -> None:
-    """An error unless at most one is given and it makes sense."""
-    require(
-        conflict is None or conflict_count is None,
-        f"Give conflict or conflict_count, not both: got conflict={conflict} and conflict_count={conflict_count}.",
-    )
-    require(
-        conflict is None or 0 <= conflict <= 1,
-        f"conflict is a share and must be between 0 and 1 but got {conflict}.",
-    )
-    require(
-        conflict_count is None or conflict_count >= 0, f"conflict_count must be at least 0 but got {conflict_count}."
-    )
-
-
-def assign(
-    y: Tensor,
-    values: int,
-    generator: torch.Generator,
-    *,
-    conflict: float | None = None,
-    conflict_count: int | None = None,
-    aligned: Tensor | None = None,
-) -> Tensor:
-    """One of ``values`` for each sample: its label's own, but for an exact number of conflicting samples.
-
-    ``conflict`` is their share, ``conflict_count`` (instead) their number. Every class has its part of them, as near as
-    whole samples allow, and each takes one of the other values, all equally likely. ``aligned[label]`` is the label's
-    own value; without it, that is the label itself.
-
-    >>> y = torch.tensor([0, 0, 1, 1])
-    >>> assign(y, 2, torch.Generator(), conflict=0.5).eq(y).tolist().count(False)
-    2
-    """
-    check_conflict(conflict, conflict_count)
-    if conflict is not None:
-        count = round(conflict * len(y))
-    elif conflict_count is not None:
-        count = conflict_count
-    else:
-        raise UnspurError("Give conflict, a share, or conflict_count, a number.")
-    require(count <= len(y), f"conflict_count must be at most the {len(y)} samples but got {count}.")
-    own = y if aligned is None else aligned[y]
-    require(bool((own < values).all()), f"A shortcut of {values} values has too few of them for the labels.")
-    require(count == 0 or values > 1, "A shortcut with a single value cannot conflict with anything.")
-    assigned = own.clone()
-    conflicting = torch.arange(len(y)) if count == len(y) else stratified_split(y, count, generator)[1]
-    if len(conflicting):
-        away = torch.randint(1, values, (len(conflicting),), generator=generator)
-        assigned[conflicting] = (own[conflicting] + away) % values
-    return assigned
-
-
-def assign_evenly(y: Tensor, values: int, generator: torch.Generator) -> Tensor:
-    """One of ``values`` for each sample, independent of the label: in every class all values equally often (give or
-    take one sample)."""
-    assigned = torch.empty_like(y)
-    for label in y.unique().tolist():
-        members = (y == label).nonzero().squeeze(1)
-        order = torch.randperm(values, generator=generator)  # which values get the samples that are left over
-        spread = order[torch.arange(len(members)) % values]
-        assigned[members[torch.randperm(len(members), generator=generator)]] = spread
-    return assigned
-
-
-def assign_part(
-    part: str,
-    y: Tensor,
-    values: int,
-    generator: torch.Generator,
-    *,
-    training: int,
-    conflict: float | None,
-    conflict_count: int | None,
-) -> Tensor:
-    """Values for a part of a data set: independent of the label in "test", and elsewhere conflicting as in training.
-
-    ``conflict_count`` is the exact number in "train", of ``training`` samples; other parts then have the same share.
-    """
-    if part == "test":
-        return assign_evenly(y, values, generator)
-    if conflict_count is not None and part != "train":
-        return assign(y, values, generator, conflict=conflict_count / training)
-    return assign(y, values, generator, conflict=conflict, conflict_count=conflict_count)
+    def region(self, sample_shape: torch.Size) -> Tensor | None:
+        """The pixels (height, width) of a planted image that are the shortcut's; None if it shares the class's."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -136,18 +55,24 @@ class Square:
     colour: Colour = (0, 0, 255)
 
     def apply(self, images: Tensor, values: Tensor, generator: torch.Generator) -> Tensor:
-        height, width = images.shape[2:]
+        planted = to_rgb(images).clone()
+        colour = torch.tensor(self.colour, dtype=torch.uint8).reshape(1, 3, 1, 1)
+        patch = planted[:, :, *self._place(images.shape)]
+        patch.copy_(torch.where(values.reshape(-1, 1, 1, 1) == 1, colour, patch))
+        return planted
+
+    def region(self, sample_shape: torch.Size) -> Tensor:
+        return pixels_at(sample_shape, *self._place(sample_shape))
+
+    def _place(self, shape: torch.Size) -> tuple[slice, slice]:
+        height, width = shape[-2:]
         top, left = self.row % height, self.column % width
         require(
             -height <= self.row and -width <= self.column and top + self.size <= height and left + self.size <= width,
             f"A square of {self.size} pixels at row {self.row}, column {self.column} does not fit into images of "
             f"{height}x{width}.",
         )
-        planted = to_rgb(images).clone()
-        colour = torch.tensor(self.colour, dtype=torch.uint8).reshape(1, 3, 1, 1)
-        patch = planted[:, :, top : top + self.size, left : left + self.size]
-        patch.copy_(torch.where(values.reshape(-1, 1, 1, 1) == 1, colour, patch))
-        return planted
+        return slice(top, top + self.size), slice(left, left + self.size)
 
 
 @dataclass(frozen=True)
@@ -164,6 +89,9 @@ class OneHotCode:
         code[torch.arange(len(images)), values] = 255
         planted[:, :, 0, : self.values] = code.unsqueeze(1)
         return planted
+
+    def region(self, sample_shape: torch.Size) -> Tensor:
+        return pixels_at(sample_shape, slice(1), slice(self.values))
 
 
 @dataclass(frozen=True)
@@ -182,21 +110,39 @@ class Tint:
             into.copy_((pixels * tint).round_())
         return planted
 
+    def region(self, sample_shape: torch.Size) -> None:
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Companion:
     """A second image of the value's class beside the first (a second digit) or above or below it (a domino)."""
 
-    images: Tensor  # from which the second image is drawn
-    labels: Tensor
     where: Literal["left", "right", "above", "below"] = "right"
+    pool: Images | None = None  # from which the second image is drawn; images as large as the first ones
+
+    def drawing_from(self, pool: Images) -> Companion:
+        """The same shortcut with images to draw from."""
+        return replace(self, pool=pool)
 
     def apply(self, images: Tensor, values: Tensor, generator: torch.Generator) -> Tensor:
-        second = self.images[draw_of_class(self.labels, values, generator)]
+        assert self.pool is not None, "drawing_from names the images"
+        second = self.pool.x[draw_of_class(self.pool.y, values, generator)]
         if second.shape[1] != images.shape[1]:
             images, second = to_rgb(images), to_rgb(second)
         pair = [second, images] if self.where in ("left", "above") else [images, second]
         return torch.cat(pair, dim=3 if self.where in ("left", "right") else 2)
+
+    def region(self, sample_shape: torch.Size) -> Tensor:
+        height, width = sample_shape[-2] // 2, sample_shape[-1] // 2
+        everything = slice(None)
+        halves = {
+            "left": (everything, slice(width)),
+            "right": (everything, slice(width, None)),
+            "above": (slice(height), everything),
+            "below": (slice(height, None), everything),
+        }
+        return pixels_at(sample_shape, *halves[self.where])
 
 
 def draw_of_class(labels: Tensor, values: Tensor, generator: torch.Generator) -> Tensor:
@@ -212,3 +158,14 @@ def draw_of_class(labels: Tensor, values: Tensor, generator: torch.Generator) ->
 def to_rgb(images: Tensor) -> Tensor:
     """Grey images with three equal channels; others as they are."""
     return images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
+
+
+def pixels_at(sample_shape: torch.Size, rows: slice, columns: slice) -> Tensor:
+    """A mask (height, width) of the pixels in these rows and columns.
+
+    >>> pixels_at(torch.Size([3, 2, 3]), slice(1), slice(2)).int().tolist()
+    [[1, 1, 0], [0, 0, 0]]
+    """
+    mask = torch.zeros(tuple(sample_shape[-2:]), dtype=torch.bool)
+    mask[rows, columns] = True
+    return mask

@@ -1,6 +1,6 @@
-"""Shortcuts for images of any size, as real data sets have them: corruptions, borders, watermarks, squares, dominoes.
+"""Shortcuts for images of any size, as real data sets have them: corruptions, borders, watermarks, discs and others.
 
-Like those of ``shortcuts.py`` each is a frozen dataclass with ``apply(images, values, generator)``. Measures are shares
+Like those of ``drawn.py`` each is a frozen dataclass with ``apply(images, values, generator)``. Measures are shares
 of the image's shorter side, so that a shortcut looks the same in a small image and in a large one.
 """
 
@@ -18,9 +18,11 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 from torch.nn import functional
 
-from unspur.data.sets.mnist import DIGITS, Images, load_mini
+from unspur.data.base import Images
+from unspur.data.mini.digits import load_mini
 from unspur.data.shortcuts.corruptions import CORRUPTIONS, corrupt
-from unspur.data.shortcuts.drawn import TEN_COLOURS, Colour, Shortcut, Tint, draw_of_class, to_rgb
+from unspur.data.shortcuts.disc import Disc
+from unspur.data.shortcuts.drawn import TEN_COLOURS, Colour, Shortcut, Tint, draw_of_class, pixels_at, to_rgb
 from unspur.errors import require, unknown
 
 
@@ -37,6 +39,9 @@ class Corruption:
             planted[chosen] = corrupt(planted[chosen], self.names[value], generator)
         return planted
 
+    def region(self, sample_shape: torch.Size) -> None:
+        return None
+
 
 @dataclass(frozen=True)
 class ColouredSquare:
@@ -47,9 +52,13 @@ class ColouredSquare:
 
     def apply(self, images: Tensor, values: Tensor, generator: torch.Generator) -> Tensor:
         planted = to_rgb(images).clone()
-        side = _pixels(images, self.share)
+        side = _pixels(images.shape, self.share)
         planted[:, :, :side, :side] = _bytes(self.colours)[values][:, :, None, None]
         return planted
+
+    def region(self, sample_shape: torch.Size) -> Tensor:
+        side = _pixels(sample_shape, self.share)
+        return pixels_at(sample_shape, slice(side), slice(side))
 
 
 @dataclass(frozen=True)
@@ -60,11 +69,12 @@ class Border:
     share: float = 1 / 16  # of the shorter side
 
     def apply(self, images: Tensor, values: Tensor, generator: torch.Generator) -> Tensor:
-        height, width = images.shape[2:]
-        edge = _pixels(images, self.share)
-        inside = torch.zeros(height, width, dtype=torch.bool)
-        inside[edge : height - edge, edge : width - edge] = True
-        return torch.where(inside, to_rgb(images), _bytes(self.colours)[values][:, :, None, None])
+        return torch.where(self.region(images.shape), _bytes(self.colours)[values][:, :, None, None], to_rgb(images))
+
+    def region(self, sample_shape: torch.Size) -> Tensor:
+        height, width = sample_shape[-2:]
+        edge = _pixels(sample_shape, self.share)
+        return ~pixels_at(sample_shape, slice(edge, height - edge), slice(edge, width - edge))
 
 
 @dataclass(frozen=True)
@@ -76,14 +86,21 @@ class Watermark:
     opacity: float = 0.8
 
     def apply(self, images: Tensor, values: Tensor, generator: torch.Generator) -> Tensor:
-        height, width = images.shape[2:]
         planted = to_rgb(images).clone()
         for value in values.unique().tolist():
-            ink, cover = _text(self.texts[value], _pixels(images, self.share), height, width)
+            ink, cover = self._text(value, images.shape)
             chosen = (values == value).nonzero().squeeze(1)
             cover = self.opacity * cover
             planted[chosen] = (planted[chosen] * (1 - cover) + ink * cover).round().to(torch.uint8)
         return planted
+
+    def region(self, sample_shape: torch.Size) -> Tensor:
+        covers = [self._text(value, sample_shape)[1][0] for value in range(len(self.texts))]
+        return torch.stack(covers).amax(0) > 0
+
+    def _text(self, value: int, shape: torch.Size) -> tuple[Tensor, Tensor]:
+        height, width = shape[-2:]
+        return _text(self.texts[value], _pixels(shape, self.share), height, width)
 
 
 @dataclass(frozen=True)
@@ -95,6 +112,9 @@ class Domino:
         chosen = digits.x[draw_of_class(digits.y, values, generator)].float()
         wide = functional.interpolate(chosen, size=(width, width), mode="bilinear", antialias=True)
         return torch.cat([to_rgb(wide.round().clamp(0, 255).to(torch.uint8)), to_rgb(images)], dim=2)
+
+    def region(self, sample_shape: torch.Size) -> Tensor:
+        return pixels_at(sample_shape, slice(sample_shape[-1]), slice(None))  # a digit is as high as it is wide
 
 
 class Choice(NamedTuple):
@@ -130,6 +150,11 @@ def _border(classes: int) -> Choice:
     return Choice(Border(tuple(colours.values())), tuple(colours))
 
 
+def _disc(classes: int) -> Choice:
+    colours = named_colours(classes)
+    return Choice(Disc(tuple(colours.values())), tuple(colours))
+
+
 def _watermark(classes: int) -> Choice:
     texts = tuple(f"(c) {_letters(number)}" for number in range(classes))
     return Choice(Watermark(texts), texts)
@@ -142,7 +167,7 @@ def _corruption(classes: int) -> Choice:
 
 def _domino(classes: int) -> Choice:
     require(classes <= 10, f"There are 10 digits, too few for {classes} classes; plant a border.")
-    return Choice(Domino(), DIGITS)
+    return Choice(Domino(), tuple(str(digit) for digit in range(10)))
 
 
 SHORTCUTS: dict[str, Callable[[int], Choice]] = {
@@ -152,6 +177,7 @@ SHORTCUTS: dict[str, Callable[[int], Choice]] = {
     "watermark": _watermark,
     "border": _border,
     "domino": _domino,
+    "disc": _disc,
 }
 
 
@@ -175,8 +201,8 @@ def _letters(number: int) -> str:
     return first + chr(ord("A") + number % 26)
 
 
-def _pixels(images: Tensor, share: float) -> int:
-    return max(1, round(share * min(images.shape[2:])))
+def _pixels(shape: torch.Size, share: float) -> int:
+    return max(1, round(share * min(shape[-2:])))
 
 
 def _bytes(colours: tuple[Colour, ...]) -> Tensor:

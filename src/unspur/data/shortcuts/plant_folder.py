@@ -9,31 +9,35 @@ import shlex
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from filelock import FileLock, Timeout
 from PIL import Image
 from torch import Tensor
 
 from unspur.core.files import PARTIAL
-from unspur.data.images.decode import Unreadable, decode_whole
+from unspur.core.progress import counting
+from unspur.core.seeds import data_stream
+from unspur.data.images.decode import Pixels, Unreadable, decode_whole
 from unspur.data.images.listing import Listing
 from unspur.data.images.splitting import codes, names_in_order, partition
+from unspur.data.images.stored import some_of
 from unspur.data.images.workers import cores
-from unspur.data.progress import counting
 from unspur.data.sets.folder import Folder
-from unspur.data.shortcuts.drawn import Shortcut, assign_part, check_conflict
+from unspur.data.shortcuts.assign import assign_evenly, assign_like_training, check_conflict
+from unspur.data.shortcuts.drawn import Shortcut
 from unspur.data.shortcuts.natural import shortcut_named
-from unspur.data.spec import stream
 from unspur.errors import UnspurError, require
 
 TABLE = "metadata.csv"
+LOCK = ".planting"  # the ending of a file beside an unfinished copy, locked by the process that writes it
 
 
-class Planted(NamedTuple):
+class PlantedFolder(NamedTuple):
     """What was written."""
 
     out: Path
@@ -41,6 +45,7 @@ class Planted(NamedTuple):
     conflicting: int  # of the training images
     training: int
     attribute: str
+    notes: tuple[str, ...] = ()  # sentences on what was left out
 
     @property
     def settings(self) -> list[str]:
@@ -52,10 +57,10 @@ class Planted(NamedTuple):
 
     def summary(self) -> str:
         command = " ".join(["unspur train erm folder", *(f"--set {shlex.quote(setting)}" for setting in self.settings)])
-        return (
-            f"Wrote {self.images:,} images to {self.out}: {self.conflicting:,} of {self.training:,} training images "
-            f"conflict.\nTrain on them: {command}"
+        written = (
+            f"Wrote {self.images:,} images to {self.out}: {self.conflicting:,} of {self.training:,} training images"
         )
+        return "\n".join([f"{written} conflict.", *self.notes, f"Train on them: {command}"])
 
 
 def plant(
@@ -65,7 +70,7 @@ def plant(
     *,
     conflict: float | None = None,
     conflict_count: int | None = None,
-) -> Planted:
+) -> PlantedFolder:
     """Copy the images of ``source`` to ``out`` with a shortcut that gives the class away, and list them in a table.
 
     Of the training images a share ``conflict`` (or ``conflict_count`` of them) shows another class's value; validation
@@ -76,21 +81,13 @@ def plant(
     require(conflict is not None or conflict_count is not None, "Give conflict, a share, or conflict_count, a number.")
     listing = source.listing()
     _check_place(out, listing.root)
+    if source.skip_broken:
+        listing = _readable(listing)
     classes = names_in_order(listing.labels)
     y = codes(listing.labels, classes)
     parts, _notes = partition(listing, y, source.val, source.test, source.seed)
     chosen = shortcut_named(shortcut, len(classes))
-    values = torch.zeros(len(y), dtype=torch.long)
-    for part, index in parts.items():
-        values[index] = assign_part(
-            part,
-            y[index],
-            len(classes),
-            stream(source.seed, f"assign {part}"),
-            training=len(parts["train"]),
-            conflict=conflict,
-            conflict_count=conflict_count,
-        )
+    values = _assigned(parts, y, source.seed, conflict, conflict_count)
     split = {int(number): part for part, index in parts.items() for number in index}
     names = _file_names(listing)
     with _complete_or_nothing(out) as folder:
@@ -102,7 +99,30 @@ def plant(
         ]
         _write_table(folder / TABLE, rows)
     training = parts["train"]
-    return Planted(out, len(y), int((values[training] != y[training]).sum()), len(training), shortcut)
+    conflicting = int((values[training] != y[training]).sum())
+    return PlantedFolder(out, len(y), conflicting, len(training), shortcut, listing.notes)
+
+
+def _assigned(
+    parts: Mapping[str, Tensor], y: Tensor, seed: int, conflict: float | None, conflict_count: int | None
+) -> Tensor:
+    """Each image's value: as many as there are classes, independent of the class in "test"."""
+    values, classes, training = torch.zeros_like(y), len(y.unique()), len(parts["train"])
+    for part, index in parts.items():
+        generator = data_stream(seed, f"assign {part}")
+        if part == "test":
+            values[index] = assign_evenly(y[index], classes, generator)
+        else:
+            values[index] = assign_like_training(
+                part,
+                y[index],
+                classes,
+                generator,
+                training=training,
+                conflict=conflict,
+                conflict_count=conflict_count,
+            )
+    return values
 
 
 def _check_place(out: Path, root: Path) -> None:
@@ -131,20 +151,57 @@ def _write_images(
     waiting: deque[Future[None]] = deque()
     with ThreadPoolExecutor(cores()) as threads, counting("planting in images", len(listing)) as advance:
         for number, file in enumerate(listing.files):
-            try:
-                pixels = decode_whole((listing.root / file.name).read_bytes())
-            except (Unreadable, OSError) as problem:
-                text = f"cannot be read ({problem.strerror})" if isinstance(problem, OSError) else str(problem)
-                raise UnspurError(f"{listing.place(number)} {text}; mend or remove it.") from None
+            pixels = _decoded(listing.root / file.name)
+            if isinstance(pixels, str):
+                raise UnspurError(
+                    f"{listing.place(number)} {pixels}; fix or remove it, or go on without it with --set "
+                    "data.skip_broken=true."
+                )
             image = torch.from_numpy(pixels.copy()).unsqueeze(0)
             # A stream for each file, so that an image shows the same whatever else is planted.
-            planted = shortcut.apply(image, values[number : number + 1], stream(source.seed, f"draw {file.name}"))
+            planted = shortcut.apply(image, values[number : number + 1], data_stream(source.seed, f"draw {file.name}"))
             waiting.append(threads.submit(_write_image, folder / names[number], planted[0]))
             if len(waiting) > 4 * cores():
                 waiting.popleft().result()
             advance(1)
         for future in waiting:
             future.result()
+
+
+def _readable(listing: Listing) -> Listing:
+    """The images that can be decoded, in their own size as they will be; values are assigned to those alone."""
+    with ThreadPoolExecutor(cores()) as threads, counting("checking images", len(listing)) as advance:
+        problems = {}
+        paths = (listing.root / file.name for file in listing.files)
+        for number, problem in enumerate(threads.map(_problem, paths)):
+            if problem is not None:
+                problems[number] = f"{listing.place(number)} {problem}"
+            advance(1)
+    if not problems:
+        return listing
+    named = some_of(list(problems.values()))
+    require(
+        len(problems) < len(listing), f"None of the {len(listing):,} images in {listing.root} can be used: {named}."
+    )
+    kept = [number for number in range(len(listing)) if number not in problems]
+    return listing.only(
+        kept, f"{len(problems):,} of {len(listing):,} images could not be used and were left out: {named}."
+    )
+
+
+def _problem(path: Path) -> str | None:
+    pixels = _decoded(path)
+    return pixels if isinstance(pixels, str) else None
+
+
+def _decoded(path: Path) -> Pixels | str:
+    """The image at ``path``, or what is wrong with it."""
+    try:
+        return decode_whole(path.read_bytes())
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    except Unreadable as problem:
+        return str(problem)
 
 
 def _write_image(path: Path, image: Tensor) -> None:
@@ -161,19 +218,34 @@ def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 @contextlib.contextmanager
 def _complete_or_nothing(out: Path) -> Iterator[Path]:
-    """Yield a folder beside ``out`` that becomes ``out`` when the block succeeds and is deleted when it does not."""
+    """Yield a folder beside ``out`` that becomes ``out`` when the block succeeds and is deleted when it does not.
+
+    A process that is killed cannot delete its folder. But its lock is free then, so the next one does.
+    """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(out.parent)
         folder = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out.parent))
     except OSError as error:
         raise UnspurError(f"{out} cannot be written ({error.strerror}); name another folder with --out.") from None
+    lock = folder.with_name(folder.name + LOCK)
     try:
-        yield folder
-        umask = os.umask(0)
-        os.umask(umask)
-        folder.chmod(0o777 & ~umask)  # mkdtemp makes it private
-        folder.rename(out)
+        with FileLock(lock):
+            yield folder
+            umask = os.umask(0)
+            os.umask(umask)
+            folder.chmod(0o777 & ~umask)  # mkdtemp makes it private
+            folder.rename(out)
     except OSError as error:
         raise UnspurError(f"{out} cannot be written ({error.strerror}); make room or name another folder.") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        lock.unlink(missing_ok=True)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Delete the unfinished copies in ``parent`` whose processes were killed."""
+    for lock in parent.glob(f"{PARTIAL}*{LOCK}"):
+        with contextlib.suppress(Timeout), FileLock(lock, blocking=False):
+            shutil.rmtree(lock.with_name(lock.name.removesuffix(LOCK)), ignore_errors=True)
+            lock.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspur.data.images.decode import Fit, Pixels
+from unspur.data.images.decode import Pixels, SquareFit
 from unspur.data.images.workers import Decoded, Decoders, Result, Task
 from unspur.errors import UnspurError
 
@@ -18,10 +18,12 @@ AHEAD = 2  # batches decoded while one is trained on
 PART = 8  # images handed to a process at once: few, so that a batch is spread over all processes
 
 
-class StreamedImages:
+class ImagesOnDemand:
     """Images by index, straight from their files: a source for a Split that costs no memory and no disk."""
 
-    def __init__(self, root: Path, names: Sequence[str], size: int, fit: Fit, decoders: Decoders | None = None) -> None:
+    def __init__(
+        self, root: Path, names: Sequence[str], size: int, fit: SquareFit, decoders: Decoders | None = None
+    ) -> None:
         self._root, self._names, self._size, self._fit = root, names, size, fit
         self._decoders = decoders or Decoders()
 
@@ -36,9 +38,9 @@ class StreamedImages:
     def __getitem__(self, index: Tensor, /) -> Tensor:
         return next(self.reading([index]))
 
-    def subset(self, index: Tensor, /) -> StreamedImages:
+    def subset(self, index: Tensor, /) -> ImagesOnDemand:
         names = [self._names[i] for i in index.tolist()]
-        return StreamedImages(self._root, names, self._size, self._fit, self._decoders)
+        return ImagesOnDemand(self._root, names, self._size, self._fit, self._decoders)
 
     def reading(self, order: Sequence[Tensor], /) -> Iterator[Tensor]:
         """The images of each index in turn; the next ones are decoded while the caller works with those."""

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 BITS = 12  # of a frequency
 WHOLE = 1 << BITS  # what the frequencies of a table add up to
 LANES = 2048
-LOW = 1 << 16  # a lane's state lies in [2^16, 2^32), and 16 bits at a time go to or come from the stream
+LOW = 1 << 16  # a lane's state lies in [2^16, 2^32), and 16 bits at a time go to or come from the packed words
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +68,11 @@ class Encoder:
 class Decoder:
     """Gives back, call by call, what an ``Encoder`` with the same models was given."""
 
-    def __init__(self, models: Mapping[str, Model], stream: bytes) -> None:
+    def __init__(self, models: Mapping[str, Model], packed: bytes) -> None:
         self.tables = {name: model.table.astype(np.uint32) << BITS for name, model in models.items()}
         self.slots = {name: _slots(model.frequencies) for name, model in models.items()}
-        self.state = np.frombuffer(stream, "<u4", LANES).copy()
-        self.words = np.frombuffer(stream, "<u2", offset=4 * LANES).astype(np.uint32)
+        self.state = np.frombuffer(packed, "<u4", LANES).copy()
+        self.words = np.frombuffer(packed, "<u2", offset=4 * LANES).astype(np.uint32)
         self.at = 0
 
     def code(self, model: str, context: Array, symbol: Array) -> Array:

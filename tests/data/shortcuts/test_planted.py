@@ -2,9 +2,11 @@ import pytest
 import torch
 
 from unspur.data.catalog import load
+from unspur.data.sets.cifar import MNISTCIFAR, CorruptedCIFAR10
+from unspur.data.sets.mnist import MNIST
 from unspur.data.sets.planted_mnist import MNISTSC, BiasedMNIST, ColoredMNIST, DoubleMNIST
 from unspur.data.sets.synthetic import MoonStar, Parity
-from unspur.data.shortcuts.regions import regions
+from unspur.errors import UnspurError
 
 
 def planted_pixels(name, **options):
@@ -24,18 +26,29 @@ def planted_pixels(name, **options):
 )
 def test_what_the_planting_changes_lies_in_the_spurious_region(spec, options):
     changed = planted_pixels(spec.name, **options)
-    masks = regions(spec, torch.Size([3, *changed.shape]))
+    masks = spec.regions(torch.Size([3, *changed.shape]))
     assert changed.any() and not changed[masks["core"]].any()
     assert torch.equal(masks["core"], ~masks["spurious"])
 
 
 def test_bits_are_core_spurious_and_noise_in_this_order():
-    masks = regions(Parity(core=3, spurious=1, noise=2), torch.Size([6]))
+    masks = Parity(core=3, spurious=1, noise=2).regions(torch.Size([6]))
     assert {name: mask.nonzero().flatten().tolist() for name, mask in masks.items()} == {
         "core": [0, 1, 2], "spurious": [3], "noise": [4, 5]
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("spec", [ColoredMNIST(), MoonStar()])
+@pytest.mark.parametrize("spec", [ColoredMNIST(), CorruptedCIFAR10(), MoonStar(), MNIST()])
 def test_where_class_and_shortcut_share_their_pixels_there_are_no_regions(spec):
-    assert regions(spec, torch.Size([3, 28, 28])) == {}
+    assert spec.regions(torch.Size([3, 28, 28])) == {}
+
+
+def test_the_digit_of_a_domino_is_above():
+    masks = MNISTCIFAR().regions(torch.Size([3, 64, 32]))
+    assert masks["spurious"][:32].all() and masks["core"][32:].all() and not (masks["core"] & masks["spurious"]).any()
+
+
+@pytest.mark.parametrize("spec", [ColoredMNIST, CorruptedCIFAR10])
+def test_a_share_and_a_number_of_conflicting_samples_are_not_both_given(spec):
+    with pytest.raises(UnspurError, match="Give conflict or conflict_count, not both"):
+        spec(conflict=0.1, conflict_count=3)
