@@ -59,6 +59,10 @@ def _as_printed(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
+def _short(value: float) -> str:
+    return f"{value:g}" if value == int(value) else f"{value:.1f}"
+
+
 def reproduced(name: str) -> list[str]:
     """A published table: a row for each of its rows that we measured, ours beside theirs."""
     found = read(name)
@@ -84,7 +88,7 @@ def first_page() -> list[str]:
 
     def line(what: str, repair: str, table: str, before: tuple[str, str], after: tuple[str, str]) -> list[str]:
         old, new = cell(table, *before), cell(table, *after)
-        return [what, repair, f"{old['ours']:.1f} %", f"**{new['ours']:.1f} %**", f"{round(new['published'], 1):g} %"]
+        return [what, repair, f"{old['ours']:.1f} %", f"**{new['ours']:.1f} %**", f"{_short(new['published'])} %"]
 
     biased, colours = "accumulative biased", "CMNIST, 1.0 %"
     code, grey = "MNIST-SC, tested on MNIST", "ColoredMNIST, tested on MNIST"
@@ -92,7 +96,7 @@ def first_page() -> list[str]:
         line("a blue square", "MaskTune", "masktune-table6", ("ERM", "biased"), ("MaskTune", "biased")),
         line("two squares", "MaskTune, 3 rounds", "masktune-table5", ("ERM, no masking", biased), ("3", biased)),
         line("digit's colour", "DCWP", "dcwp-table1", (colours, "ERM"), (colours, "DCWP")),
-        line("code in a corner", "ULE", "ule-table1", (code, "ERM test"), (code, "ULE test")),
+        line("code in a row", "ULE", "ule-table1", (code, "ERM test"), (code, "ULE test")),
         line("colour, always", "ULE", "ule-table1", (grey, "ERM test"), (grey, "ULE test")),
         _large_rate("double_mnist-cnn"),
     ]
@@ -104,7 +108,7 @@ def _large_rate(stem: str) -> list[str]:
     points = [point for point in sweeps()[stem]["points"] if point["usable"]]
     low, high = (100 * points[end]["scores"]["unbiased accuracy"]["mean"] for end in (0, -1))
     theirs = published()[stem][2]["unbiased accuracy"][1]
-    return ["second digit", "large learning rate", f"{low:.1f} %", f"**{high:.1f} %**", f"{round(theirs, 1):g} %"]
+    return ["second digit", "large learning rate", f"{low:.1f} %", f"**{high:.1f} %**", f"{_short(theirs)} %"]
 
 
 def first_page_made() -> list[str]:

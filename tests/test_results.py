@@ -1,4 +1,4 @@
-"""Figures in README.md and results/ are those in the JSON: `make results` writes them, and this says when they differ."""
+"""README.md and results/ show the figures of the JSON files: `make results` writes them, this test compares them."""
 
 import json
 import shutil

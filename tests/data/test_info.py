@@ -3,7 +3,7 @@ import json
 from data.test_mnist import contents, put, small
 
 from data.copies import waterbirds
-from unspur.cli.console import print_info
+from unspur.cli.show.datasets import print_info
 from unspur.data.catalog import DATASETS, dataset_named
 from unspur.data.files.fetch import cache_folder
 from unspur.data.info import describe
