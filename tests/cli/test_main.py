@@ -137,7 +137,8 @@ def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp
 
 def test_a_run_that_diverged_names_the_search_for_a_rate(unspur, tmp_path):
     _, _, err = unspur("train", "erm", "biased_mnist", *TINY, "--set", "erm.lr=1e30", "--out", tmp_path)
-    assert err.splitlines()[-1].startswith("Next: unspur probe erm biased_mnist  # ")
+    again = "--set data.base=mini --set data.val=9000 --set erm.epochs=1"  # TINY, and not the rate
+    assert err.splitlines()[-1].startswith(f"Next: unspur probe erm biased_mnist {again}  # ")
 
 
 def test_a_path_with_spaces_is_quoted_so_that_the_command_can_be_pasted(capsys):

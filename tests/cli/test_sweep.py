@@ -176,8 +176,9 @@ def test_a_probe_names_the_highest_rate_that_converges(unspur):
     found = json.loads(said)
     assert code == 0 and found["lr"] == max(found["converge"])
     assert {trial["lr"] for trial in found["trials"]} >= set(found["converge"])
-    code, said, _ = unspur("probe", "erm", "parity", *settings)
+    code, said, errors = unspur("probe", "erm", "parity", *settings)
     assert code == 0 and f"--set erm.lr={found['lr']:g}" in said
+    assert "unspur train erm parity --set arch.width=8 --set erm.epochs=2 " in errors and errors.count("erm.lr=") == 1
 
 
 def test_a_method_without_a_recipe_cannot_be_probed(unspur):

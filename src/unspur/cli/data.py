@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, DataName, Json, Settings, print_json, suggest
+from unspur.cli.shared import DataDir, DataName, Json, Settings, given, print_json, suggest
 
 data_app = typer.Typer(no_args_is_help=True, help="What data sets there are; get them, check them, look at them.")
 
@@ -48,11 +48,12 @@ def data_info(name: DataName, settings: Settings = None, data_dir: DataDir = Non
         return print_json(info)
     print_info(info)
     print_options(spec, "data.")
-    own = " ".join(["", *(f"--set {setting}" for setting in settings or [])])
     if info["splits"] is not None:
-        suggest(f"unspur data preview {name}{own} --out preview.png", why="look at it")
+        suggest(f"unspur data preview {name}{given(settings)} --out preview.png", why="look at it")
     elif spec.needs():
         suggest(f"unspur data fetch {name}", why="download it")
+    else:
+        suggest(f"unspur data info {name}{given(settings)} --data-dir DIR", why="check it once it is there")
 
 
 @data_app.command("fetch")

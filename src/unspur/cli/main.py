@@ -20,6 +20,7 @@ from unspur.cli.shared import (
     RunFolder,
     Seed,
     Settings,
+    given,
     print_json,
     say,
     suggest,
@@ -59,7 +60,7 @@ def unspur(
 def demo(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("demo"), as_json: Json = False
 ) -> None:
-    """Train on the embedded digits, show the shortcut that is taken, and write OUT/report.html.
+    """Train on the embedded digits, show the shortcut, repair it, and write OUT/report.html.
 
     Example: unspur demo --out demo
     """
@@ -107,7 +108,8 @@ def train(
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:
-        suggest(f"unspur probe {method} {dataset}", why="the highest learning rate that converges")
+        other = [setting for setting in settings or () if not setting.startswith("erm.lr=")]
+        suggest(f"unspur probe {method} {dataset}{given(other, arch)}", why="the highest learning rate that converges")
     elif not as_json:
         suggest("unspur report", Run.create(out, config).folder, why="a page that shows where the model looks")
     if diverged:

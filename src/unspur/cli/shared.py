@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else.")]
 DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", envvar="UNSPUR_DATA", help="Where data sets are stored. Default: the user's cache."),
@@ -36,6 +37,16 @@ def print_json(value: Any) -> None:
 def say(sentence: str) -> None:
     """A sentence for a person, on stderr."""
     typer.echo(sentence, err=True)
+
+
+def given(settings: Sequence[str] | None, arch: str | None = None) -> str:
+    """What the user set, to be repeated in a command that comes next.
+
+    >>> given(["data.base=mini"], "fcn")
+    ' --arch fcn --set data.base=mini'
+    """
+    words = [f"--arch {arch}"] if arch else []
+    return "".join(f" {word}" for word in (*words, *(f"--set {shlex.quote(setting)}" for setting in settings or ())))
 
 
 def suggest(*command: str | Path, why: str) -> None:

@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import Arch, DataDir, DataName, Json, Method, RunFolder, Seed, Settings, print_json, say, suggest
+from unspur.cli.shared import (
+    Arch,
+    DataDir,
+    DataName,
+    Json,
+    Method,
+    RunFolder,
+    Seed,
+    Settings,
+    given,
+    print_json,
+    say,
+    suggest,
+)
 
 
 def sweep(
@@ -113,4 +126,6 @@ def probe(
         print_json(found)
     else:
         print_probe(found)
-        suggest(f"unspur train {method} {dataset} --set erm.lr={found['lr']:g}", why="train at this rate")
+        other = [setting for setting in settings or () if not setting.startswith("erm.lr=")]
+        rate = given([*other, f"erm.lr={found['lr']:g}"], arch)
+        suggest(f"unspur train {method} {dataset}{rate}", why="train at this rate")

@@ -22,8 +22,8 @@ def print_analysis(found: Mapping[str, Any]) -> None:
     out.print(table)
     curves = {unit: curve for unit, curve in found["prunability"].items() if curve}
     if curves:
-        table = Table(title="Accuracy that is left after pruning a share", title_justify="left")
-        table.add_column("of")
+        table = Table(title="Share of accuracy left after pruning a share of", title_justify="left")
+        table.add_column("")
         for kappa in next(iter(curves.values()))["kappas"]:
             table.add_column(f"{kappa:g}", justify="right")
         for unit, curve in curves.items():

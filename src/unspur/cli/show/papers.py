@@ -20,7 +20,7 @@ def print_table(outcome: Mapping[str, Any]) -> None:
     """A reproduced table: ours beside theirs, cell by cell, and what was skipped."""
     quick = " (quick settings: not comparable)" if outcome["quick"] else ""
     table = Table(title=f"{outcome['table']}: {outcome['caption']}{quick}", title_justify="left")
-    for heading in ("", "column"):
+    for heading in ("row", "column"):
         table.add_column(heading)
     for heading in ("published", "ours", "seeds"):
         table.add_column(heading, justify="right")
@@ -33,8 +33,8 @@ def print_table(outcome: Mapping[str, Any]) -> None:
     out = console()
     out.print(table)
     if outcome["differs"]:
-        out.print(f"Ours differs: {outcome['differs']}", highlight=False)
+        out.print(f"What we do differently: {outcome['differs']}", highlight=False, markup=False)
     if outcome["settings"]:
-        out.print(f"Besides, here: {', '.join(outcome['settings'])}.", highlight=False, markup=False)
+        out.print(f"Also set here: {', '.join(outcome['settings'])}.", highlight=False, markup=False)
     for setup, reason in outcome["skipped"].items():
         out.print(f"Skipped {setup}: {reason}", highlight=False, markup=False)

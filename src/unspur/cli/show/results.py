@@ -39,10 +39,12 @@ def print_result(result: Mapping[str, Any]) -> None:
 
 def print_coverage(selective: Mapping[str, Any], coverage: float) -> None:
     """What abstaining brings on each test set, and on each of its groups."""
-    table = Table(title=f"Answering {percent(coverage)}, thresholds from validation data", title_justify="left")
+    table = Table(
+        title=f"Answering {percent(coverage)} of the images; thresholds from validation data", title_justify="left"
+    )
     for heading in ("test set", "mode"):
         table.add_column(heading)
-    for heading in ("coverage", "error", "AURC", "worst group's error", "least group coverage"):
+    for heading in ("coverage", "error", "AURC", "worst group error", "lowest coverage"):
         table.add_column(heading, justify="right")
     for test, modes in selective.items():
         for mode, block in modes.items():

@@ -63,8 +63,8 @@ def _correlations(found: Mapping[str, Any], names: Sequence[str]) -> Table:
 
 def _statuses(point: Mapping[str, Any]) -> str:
     counts = Counter(row["status"] for row in point["runs"])
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return told if point["usable"] else f"{told}\nnot usable"
+    text = ", ".join(f"{count} {status}" for status, count in counts.items())
+    return text if point["usable"] else f"{text}\nnot usable"
 
 
 def _score(name: str, spread: Mapping[str, Any] | None) -> str:
@@ -79,12 +79,12 @@ def _score(name: str, spread: Mapping[str, Any] | None) -> str:
 def print_probe(found: Mapping[str, Any]) -> None:
     """The rates that were tried, and the highest that converges."""
     table = Table(title=f"{found['method']} on {found['dataset']}, {found['arch']}: short trainings")
-    for heading in ("erm.lr", "accuracy", "loss", ""):
+    for heading in ("erm.lr", "accuracy", "loss", "result"):
         table.add_column(heading, justify="right")
     for trial in found["trials"]:
         loss = "not finite" if trial["loss"] is None else f"{trial['loss']:.4g}"
-        verdict = "converges" if trial["lr"] in found["converge"] else "does not"
+        verdict = "converges" if trial["lr"] in found["converge"] else "does not converge"
         table.add_row(f"{trial['lr']:g}", percent(trial["accuracy"]), loss, verdict)
     out = console()
     out.print(table)
-    out.print(f"The highest rate that converges: --set erm.lr={found['lr']:g}", highlight=False, markup=False)
+    out.print(f"Highest rate that converges: --set erm.lr={found['lr']:g}", highlight=False, markup=False)
