@@ -68,6 +68,27 @@ def test_class_variables_are_inherited_and_the_nearest_one_counts(monkeypatch):
     assert found.summary == "Do one thing."
 
 
+def test_of_two_parents_the_one_that_overrides_counts_as_in_python(monkeypatch):
+    text = """
+class Spec:
+    rgb: ClassVar[bool] = False
+    def needs(self): ...
+class Planted(Spec):
+    seed: int = 0
+class Images(Spec):
+    rgb: ClassVar[bool] = True
+    def needs(self): ...
+class Both(Planted, Images):
+    "Both."
+"""
+    source(monkeypatch, sets=text)
+    found = outline.outline("unspur.sets", "Both")
+    scope = {}
+    exec("from typing import ClassVar" + text, scope)  # what Python makes of the same lines
+    assert found.constants["rgb"] is scope["Both"].rgb is True
+    assert found.methods["needs"] == "Images" and scope["Both"].needs is scope["Images"].needs
+
+
 @pytest.mark.parametrize(
     "lines",
     [

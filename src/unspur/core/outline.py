@@ -28,27 +28,21 @@ def outline(module: str, name: str) -> Outline:
     >>> fcn.constants["name"], fcn.fields["depth"], fcn.methods["build"]
     ('fcn', 'int', 'ArchSpec')
     """
-    definition = _classes(module)[name]
     constants: dict[str, object] = {}
     fields: dict[str, str] = {}
     methods: dict[str, str] = {}
-    for parent in reversed([_named(base, module) for base in definition.bases]):
-        if parent:
-            inherited = outline(*parent)
-            constants |= inherited.constants
-            fields |= inherited.fields
-            methods |= inherited.methods
-    for line in definition.body:
-        if isinstance(line, ast.FunctionDef):
-            methods[line.name] = name
-        elif isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
-            annotation = ast.unparse(line.annotation)
-            if not annotation.startswith("ClassVar"):
-                alias = _assigned(module).get(annotation)  # such as Base = Literal["mnist", "mini"]
-                fields[line.target.id] = ast.unparse(alias) if alias else annotation
-            elif isinstance(line.value, ast.Constant):
-                constants[line.target.id] = line.value.value
-    summary = (ast.get_docstring(definition) or "").partition("\n")[0]
+    for where, ancestor in reversed(_ancestry(module, name)):
+        for line in _classes(where)[ancestor].body:
+            if isinstance(line, ast.FunctionDef):
+                methods[line.name] = ancestor
+            elif isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                annotation = ast.unparse(line.annotation)
+                if not annotation.startswith("ClassVar"):
+                    alias = _assigned(where).get(annotation)  # such as Base = Literal["mnist", "mini"]
+                    fields[line.target.id] = ast.unparse(alias) if alias else annotation
+                elif isinstance(line.value, ast.Constant):
+                    constants[line.target.id] = line.value.value
+    summary = (ast.get_docstring(_classes(module)[name]) or "").partition("\n")[0]
     return Outline(name, summary, constants, fields, methods)
 
 
@@ -82,6 +76,18 @@ def _references(value: ast.expr, module: str) -> Iterator[tuple[str, str]]:
             yield found
         elif node.id in _assigned(module):
             yield from _references(_assigned(module)[node.id], module)
+
+
+def _ancestry(module: str, name: str) -> list[tuple[str, str]]:
+    """The class and its ancestors in this package, in the order in which Python looks things up (C3)."""
+    bases = [base for node in _classes(module)[name].bases if (base := _named(node, module))]
+    queues = [*(_ancestry(*base) for base in bases), bases]
+    found = [(module, name)]
+    while queues := [queue for queue in queues if queue]:
+        first = next(queue[0] for queue in queues if not any(queue[0] in other[1:] for other in queues))
+        found.append(first)
+        queues = [queue[1:] if queue[0] == first else queue for queue in queues]
+    return found
 
 
 def _named(node: ast.expr, module: str) -> tuple[str, str] | None:
