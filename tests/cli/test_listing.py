@@ -76,6 +76,11 @@ def test_where_something_comes_from_is_its_paper_or_the_end_of_its_first_line():
     assert listing._source_and_summary(outline._replace(summary="Do it.")) == ("-", "Do it.")
 
 
+def test_what_is_not_known_is_null_in_json_and_left_out_of_the_details():
+    rows = [("method", "cost", "from", "what"), ("erm", "1", "-", "Train.")]
+    assert listing.facts(rows) == {"erm": {"cost": "1", "from": None}}
+
+
 def test_on_a_terminal_a_line_is_cut_and_never_wrapped(monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "12")

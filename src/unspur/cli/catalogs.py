@@ -61,7 +61,7 @@ def archs(
 
 def _show_specs(
     specs: Mapping[str, object],
-    facts: Mapping[str, Mapping[str, str]],
+    facts: Mapping[str, Mapping[str, str | None]],
     name: str | None,
     as_json: bool,
     prefix: str = "",

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from unspur.core.outline import Outline, catalogue
 
 Row = Sequence[str]
+Facts = Mapping[str, str | None]
+UNKNOWN = "-"
 
 
 def method_rows() -> list[Row]:
@@ -17,7 +19,7 @@ def method_rows() -> list[Row]:
     rows: list[Row] = [("method", "groups", "cost", "from", "what it does")]
     for name, method in catalogue("unspur.methods.catalog", "METHODS").items():
         groups = "needed" if method.constants.get("needs_groups") else "no"
-        rows.append((name, groups, str(method.constants.get("cost") or "-"), *_source_and_summary(method)))
+        rows.append((name, groups, str(method.constants.get("cost") or UNKNOWN), *_source_and_summary(method)))
     return rows
 
 
@@ -36,7 +38,7 @@ def data_rows() -> list[Row]:
         files = _files(data)
         source, summary = _source_and_summary(data)
         published = {"yours": "you"}.get(files, "its authors")
-        rows.append((name, files, published if source == "-" else source, summary))
+        rows.append((name, files, published if source == UNKNOWN else source, summary))
     return rows
 
 
@@ -62,7 +64,7 @@ def _source_and_summary(outline: Outline) -> tuple[str, str]:
     """
     bracket = re.search(r" \(([^()]+)\)\.$", outline.summary)
     if not bracket:
-        return str(outline.constants.get("paper") or "-"), outline.summary
+        return str(outline.constants.get("paper") or UNKNOWN), outline.summary
     short = re.split(r": |; ", bracket[1])[0]
     return str(outline.constants.get("paper") or short), outline.summary[: bracket.start()] + "."
 
@@ -80,7 +82,8 @@ def _cut(line: str, room: int | None) -> str:
     return line if room is None or len(line) <= room else line[: room - 1] + "…"
 
 
-def facts(rows: Iterable[Row]) -> Mapping[str, dict[str, str]]:
-    """The same rows as values by name, without the summary, for ``--json``."""
+def facts(rows: Iterable[Row]) -> dict[str, Facts]:
+    """The same rows as values by name and heading, without the summary; what is unknown is None."""
     header, *body = rows
-    return {row[0]: dict(zip(header[1:-1], row[1:-1], strict=True)) for row in body}
+    known = [(row[0], [None if cell == UNKNOWN else cell for cell in row[1:-1]]) for row in body]
+    return {name: dict(zip(header[1:-1], cells, strict=True)) for name, cells in known}

@@ -22,22 +22,23 @@ class SpecEntry(TypedDict):
 
     name: str
     description: str
-    facts: dict[str, str]
+    facts: dict[str, str | None]
     options: list[OptionEntry]
 
 
-def describe_spec(name: str, spec: object, facts: Mapping[str, str]) -> SpecEntry:
+def describe_spec(name: str, spec: object, facts: Mapping[str, str | None]) -> SpecEntry:
     """``facts`` are what the listing says of it, by the heading of each column."""
     settings = [OptionEntry(key=key, default=default, comment=comment) for key, default, comment in options(spec)]
     return {"name": name, "description": _summary(spec), "facts": dict(facts), "options": settings}
 
 
-def print_spec(name: str, spec: object, facts: Mapping[str, str], prefix: str = "") -> None:
+def print_spec(name: str, spec: object, facts: Mapping[str, str | None], prefix: str = "") -> None:
     """Name, summary, facts and a line for each option; ``prefix`` is what --set wants before its key."""
     out = console()
     out.print(f"[bold]{name}[/bold]  {_summary(spec)}", highlight=False)
     for heading, text in facts.items():
-        out.print(f"  {heading}: {text}", highlight=False, markup=False)
+        if text is not None:
+            out.print(f"  {heading}: {text}", highlight=False, markup=False)
     print_options(spec, prefix)
 
 
