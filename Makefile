@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test venv lint types browser pytest bench
+.PHONY: demo test venv lint types browser pytest bench results
 
 demo: venv
 	$(BIN)/unspur demo --out demo
@@ -41,3 +41,7 @@ pytest: venv browser
 
 bench: venv
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+# Every table of README.md and results/ from the JSON in results/; a test says when they differ.
+results: venv
+	$(BIN)/python scripts/make_results.py

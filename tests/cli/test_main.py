@@ -11,27 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from unspur.cli.main import app, main
+from unspur.cli.main import app
+from unspur.cli.shared import suggest
 
 TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epochs=1"]
-
-
-def command(*arguments, **more):
-    """Run main() in this process; the exit code, stdout and stderr."""
-    return main_in_process([str(argument) for argument in arguments], **more)
-
-
-def main_in_process(arguments, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["unspur", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    out, err = capsys.readouterr()
-    return stop.value.code, out, err
-
-
-@pytest.fixture
-def unspur(monkeypatch, capsys):
-    return lambda *arguments: command(*arguments, monkeypatch=monkeypatch, capsys=capsys)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +105,6 @@ def test_divergence_exits_with_1_and_says_where(unspur, tmp_path):
     assert code == 1 and "diverged" in out and "step" in out
 
 
-@pytest.mark.parametrize("listing", [["methods"], ["archs"], ["data", "list"]])
-def test_lists_say_what_there_is(unspur, listing):
-    code, out, _ = unspur(*listing)
-    assert code == 0 and "=" in out
-    code, out, _ = unspur(*listing, "--json")
-    assert all({"name", "description", "options"} <= set(entry) for entry in json.loads(out))
-
-
 def test_info_and_preview_of_the_embedded_digits(unspur, tmp_path):
     code, out, err = unspur("data", "info", "biased_mnist", "--set", "data.base=mini")
     assert code == 0 and "MaskTune" in out, err
@@ -138,9 +113,37 @@ def test_info_and_preview_of_the_embedded_digits(unspur, tmp_path):
     assert code == 0 and picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_a_command_the_help_is_shown_and_no_error(unspur):
+def test_without_a_command_the_help_shows_the_five_that_matter_first(unspur):
     code, out, err = unspur()
     assert code == 2 and "Usage" in out and err == ""
+    first, more = out.partition("Start here")[2].split(" More ")
+    named = [line.split()[1] for line in first.splitlines() if line.startswith("│") and line[2] != " "]
+    assert sorted(named) == ["data", "demo", "methods", "report", "train"] and "sweep" in more
+
+
+def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp_path):
+    code, _, err = unspur("train", "erm", "biased_mnist", *TINY, "--out", tmp_path / "runs")
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert code == 0 and err == f"Next: unspur report {folder}  # a page that shows where the model looks\n"
+    _, _, err = unspur("evaluate", folder)
+    assert err.startswith(f"Next: unspur evaluate {folder} --coverage 0.9  # ")
+    _, _, err = unspur("report", folder, "--out", tmp_path / "page.html")
+    assert err == f"Wrote {tmp_path / 'page.html'}. Open it in a browser.\n"
+    _, _, err = unspur("reproduce", "list")
+    assert err.startswith("Next: unspur reproduce masktune/table6 --quick")
+    for arguments in (["evaluate", folder], ["report", folder, "--out", tmp_path / "b.html"], ["reproduce", "list"]):
+        assert unspur(*arguments, "--json")[2] == ""
+
+
+def test_a_run_that_diverged_names_the_search_for_a_rate(unspur, tmp_path):
+    _, _, err = unspur("train", "erm", "biased_mnist", *TINY, "--set", "erm.lr=1e30", "--out", tmp_path)
+    again = "--set data.base=mini --set data.val=9000 --set erm.epochs=1"  # TINY, and not the rate
+    assert err.splitlines()[-1].startswith(f"Next: unspur probe erm biased_mnist {again}  # ")
+
+
+def test_a_path_with_spaces_is_quoted_so_that_the_command_can_be_pasted(capsys):
+    suggest("unspur report", Path("my runs/a"), why="a page")
+    assert capsys.readouterr().err == "Next: unspur report 'my runs/a'  # a page\n"
 
 
 def test_every_command_has_help_with_an_example():
@@ -153,6 +156,12 @@ def test_every_command_has_help_with_an_example():
         ["demo"],
         ["data", "preview"],
         ["data", "info"],
+        ["data", "list"],
+        ["methods"],
+        ["archs"],
+        ["sweep"],
+        ["analyze"],
+        ["probe"],
     ):
         text = runner.invoke(app, [*arguments, "--help"]).output
         assert "Example: unspur" in text, arguments
@@ -180,6 +189,6 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "Interrupted. The same command goes on from here; `unspur train` needs --resume for that.\n"
+    assert err == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()

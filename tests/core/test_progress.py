@@ -1,19 +1,54 @@
+"""Progress is for people: a bar on a terminal, nothing in a file, and a time left that follows the pace."""
+
+import io
 import sys
 
-from unspur.core.progress import ProgressBar, RunsBar, counting
+import pytest
+
+from unspur.core import progress
+from unspur.core.progress import ProgressBar, RunsBar, counting, duration
 
 
-def test_off_a_terminal_nothing_is_drawn(capsys):
-    with counting("decoding images", 3) as advance:
-        advance(3)
-    with ProgressBar("run") as bar:
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_nothing_is_drawn_where_stderr_is_no_terminal(capsys):
+    with ProgressBar("erm on parity") as bar:
         bar("erm", 0.5)
-    with RunsBar(2, 0) as runs:
+    with RunsBar(total=2, done=0) as runs:
         runs.ended()
     assert capsys.readouterr() == ("", "")
 
 
-def test_on_a_terminal_a_bar_counts_on_stderr(capsys, monkeypatch):
+def test_each_stage_has_a_bar_of_its_own(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with ProgressBar("masktune") as bar:
+        bar("erm", 1.0)
+        bar("finetune", 0.25)
+    text = sys.stderr.getvalue()
+    assert "masktune · erm" in text and "100%" in text and "masktune · finetune" in text and "25%" in text
+
+
+def test_the_time_left_is_the_pace_times_the_runs_left(monkeypatch):
+    clock = iter([0.0, 30.0])  # the first of four new runs took 30 s: three are left, 90 s
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    bar = RunsBar(total=6, done=2)
+    bar.ended()
+    (task,) = bar._bar.tasks
+    assert task.completed == 3 and task.fields["left"] == f"about {duration(90)} left"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")])
+def test_a_duration_changes_its_unit_where_people_do(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_images_that_are_read_are_counted_on_a_terminal_alone(capsys, monkeypatch):
+    with counting("decoding images", 3) as advance:
+        advance(3)
+    assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     with counting("decoding images", 3) as advance:

@@ -2,7 +2,7 @@ import json
 
 from data.copies import waterbirds
 from data.sets.test_mnist import contents, put, small
-from unspur.cli.console import print_info
+from unspur.cli.show.datasets import print_info
 from unspur.data.catalog import DATASETS, dataset_named
 from unspur.data.files.fetch import cache_folder
 from unspur.data.info import describe

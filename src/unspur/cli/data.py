@@ -7,34 +7,53 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, DataName, Json, Settings, print_json, show_specs
+from unspur.cli.shared import DataDir, DataName, Json, Settings, given, print_json, suggest
 
 data_app = typer.Typer(no_args_is_help=True, help="What data sets there are; get them, check them, look at them.")
 
 
 @data_app.command("list")
 def data_list(as_json: Json = False) -> None:
-    """List the data sets with their options and defaults."""
+    """List the data sets: how to get their files, and where they come from.
+
+    With --json, the list has every data set's options too. Example: unspur data list
+    """
+    from unspur.cli.listing import DATA_LEGEND, data_rows, facts, print_rows
+
+    rows = data_rows()
+    if not as_json:
+        print_rows(rows, DATA_LEGEND)
+        return suggest("unspur data info biased_mnist", why="its options, and whether it is here and complete")
+    from unspur.cli.show.specs import describe_spec
     from unspur.data.catalog import DATASETS
 
-    show_specs({name: spec() for name, spec in DATASETS.items()}, as_json)
+    known = facts(rows)
+    print_json([describe_spec(name, spec(), known[name]) for name, spec in DATASETS.items()])
 
 
 @data_app.command("info")
 def data_info(name: DataName, settings: Settings = None, data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Say what a data set is, where it comes from, and whether it is here and whole.
+    """Say what a data set is, where it comes from, whether it is here and complete, and which options it has.
 
     Example: unspur data info biased_mnist --set data.base=mini
     """
-    from unspur.cli.console import print_info
+    from unspur.cli.show.datasets import print_info
+    from unspur.cli.show.specs import print_options
     from unspur.data.info import describe
     from unspur.runs.config import configure_data
 
-    info = describe(configure_data(name, settings or []), data_dir)
+    spec = configure_data(name, settings or [])
+    info = describe(spec, data_dir)
     if as_json:
-        print_json(info)
+        return print_json(info)
+    print_info(info)
+    print_options(spec, "data.")
+    if info["splits"] is not None:
+        suggest(f"unspur data preview {name}{given(settings)} --out preview.png", why="look at it")
+    elif spec.needs():
+        suggest(f"unspur data fetch {name}", why="download it")
     else:
-        print_info(info)
+        suggest(f"unspur data info {name}{given(settings)} --data-dir DIR", why="check it once it is there")
 
 
 @data_app.command("fetch")
@@ -47,9 +66,9 @@ def data_fetch(name: DataName, data_dir: DataDir = None, as_json: Json = False) 
 
     paths = [str(path) for path in fetch(name, data_dir)]
     if as_json:
-        print_json({"files": paths})
-    else:
-        typer.echo("\n".join(paths))
+        return print_json({"files": paths})
+    typer.echo("\n".join(paths))
+    suggest(f"unspur data info {name}", why="what is in it")
 
 
 @data_app.command("preview")

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from unspur.cli.catalogs import archs, methods
 from unspur.cli.data import data_app
-from unspur.cli.shared import DataDir, DataName, Json, Method, RunFolder, Settings, print_json, say, show_specs
+from unspur.cli.papers import reproduce
+from unspur.cli.shared import (
+    Arch,
+    DataDir,
+    DataName,
+    Json,
+    Method,
+    RunFolder,
+    Seed,
+    Settings,
+    given,
+    print_json,
+    say,
+    suggest,
+)
 from unspur.cli.sweep import analyze, probe, sweep
 from unspur.errors import RunFailed, UnspurError
 from unspur.version import __version__
@@ -21,7 +36,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 INTERRUPTED = 130  # the exit code of Ctrl-C, by which typer reports it
-app.add_typer(data_app, name="data")
+FIRST, MORE = "Start here", "More"
 
 
 def _version(wanted: bool) -> None:
@@ -39,14 +54,16 @@ def unspur(
     """Find the shortcuts that image classifiers take, and train classifiers that do not need them.
 
     Start with `unspur demo`: it needs no data and writes a page that shows a classifier taking a shortcut.
+
+    Your own images: `unspur train erm folder --set data.root=PHOTOS`.
     """
 
 
-@app.command()
+@app.command(rich_help_panel=FIRST)
 def demo(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("demo"), as_json: Json = False
 ) -> None:
-    """Train on the embedded digits, show the shortcut that is taken, and write OUT/report.html.
+    """Train on the embedded digits, show the shortcut, repair it, and write OUT/report.html.
 
     Example: unspur demo --out demo
     """
@@ -56,117 +73,84 @@ def demo(
     if as_json:
         print_json({"report": str(page), "results": results})
     else:
-        from unspur.cli.console import print_result
+        from unspur.cli.show.results import print_result
 
         for result in results:
             print_result(result)
-        typer.echo(f"\nOpen {page} in a browser to see where the classifier looks.")
+        say(f"Open {page} in a browser to see where each classifier looks.")
+        suggest("unspur train erm folder --set data.root=PHOTOS", why="the same on your own folder of images")
 
 
-@app.command()
+@app.command(rich_help_panel=FIRST)
 def train(
     method: Method,
     dataset: DataName,
-    arch: Annotated[str | None, typer.Option(help="An architecture, as listed by `unspur archs`.")] = None,
-    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
+    arch: Arch = None,
+    seed: Seed = 0,
     settings: Settings = None,
     out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
-    devices: Annotated[int, typer.Option(help="Processes that train together, one a device.")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+    devices: Annotated[int, typer.Option(help="Processes that train together, one per device.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     follow: Annotated[
         int | None,
-        typer.Option(metavar="N", help="See where attributions lie, and what neuron N uses and when it changes."),
+        typer.Option(metavar="N", help="After each epoch, note where attributions lie and what neuron N uses."),
     ] = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Do one run and store it in a folder of its own.
+    """Train one model and store the run in a folder of its own.
 
     Example: unspur train erm biased_mnist --set data.base=mini --set erm.epochs=2 --seed 1
     """
     from unspur.runs.config import configure
     from unspur.runs.experiment import run
+    from unspur.runs.folder import Run
 
     config = configure(method, dataset, arch, seed, settings or [], say)
-    more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
-    result = run(config, out, data_dir=data_dir, progress=True, say=say, **more)
+    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, follow=follow, progress=True, say=say)
     _print_outcome(result, as_json)
-    if result["status"] == "diverged":
+    diverged = result["status"] == "diverged"
+    if diverged and not as_json:
+        other = [setting for setting in settings or () if not setting.startswith("erm.lr=")]
+        suggest(f"unspur probe {method} {dataset}{given(other, arch)}", why="the highest learning rate that converges")
+    elif not as_json:
+        suggest("unspur report", Run.create(out, config).folder, why="a page that shows where the model looks")
+    if diverged:
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=MORE)
 def evaluate(
     run: RunFolder,
-    dataset: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="Another set than the run's own.")] = None,
-    coverage: Annotated[float | None, typer.Option(help="Abstain: answer this share of the images.")] = None,
+    dataset: Annotated[
+        str | None, typer.Argument(metavar="[DATASET]", help="Another data set. Default: the run's own.")
+    ] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="Answer this share of the images, and abstain on the rest.")
+    ] = None,
     settings: Settings = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Score a stored run on its own test sets or on those of another data set, and see what abstaining would bring.
+    """Score a stored run on its own test sets or on those of another data set; with --coverage, let it abstain.
 
     Example: unspur evaluate runs/masktune-biased_mnist-0123456789ab --coverage 0.9
     """
-    from unspur.cli.console import print_coverage
+    from unspur.cli.show.results import print_coverage
     from unspur.runs.scoring import score_run
 
     result = score_run(run, dataset, settings or [], data_dir, coverage)
     _print_outcome(result, as_json)
-    if coverage is not None and not as_json:
-        print_coverage(result["selective"], coverage)
-
-
-@app.command()
-def reproduce(
-    table: Annotated[str, typer.Argument(metavar="PAPER/TABLE", help="Such as masktune/table6; `list` names all.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Small settings, to see that everything works.")] = False,
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Run only this method, data set or row; read what is done.")
-    ] = None,
-    settings: Settings = None,
-    out: Annotated[Path, typer.Option(help="Where measured tables are stored.")] = Path("results"),
-    runs: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
-    data_dir: DataDir = None,
-    as_json: Json = False,
-) -> None:
-    """Reproduce a published table: ours beside theirs. What the data at hand do not allow is skipped and named.
-
-    Example: unspur reproduce masktune/table6 --quick --seeds 0
-    """
-    from unspur.cli.console import print_table, print_tables
-    from unspur.papers.reproduce import TABLES, parse_seeds, table_named
-    from unspur.papers.reproduce import reproduce as reproduce_table
-
-    if table == "list":
-        listed = [{"table": key, "caption": entry.caption} for key, entry in TABLES.items()]
-        return print_json(listed) if as_json else print_tables(listed)
-    outcome = reproduce_table(
-        table_named(table),
-        parse_seeds(seeds),
-        quick=quick,
-        only=only or [],
-        settings=settings or [],
-        results=out,
-        runs=runs,
-        data_dir=data_dir,
-        say=say,
-    )
     if as_json:
-        print_json(outcome)
+        return
+    if coverage is not None:
+        print_coverage(result["selective"], coverage)
+        suggest("unspur report", run, why="a page that shows where the model looks")
     else:
-        print_table(outcome)
-    if failed := outcome["failed"]:
-        raise RunFailed(f"{len(failed)} of the table's settings failed, such as {failed[0]}; start it again.")
+        suggest("unspur evaluate", run, "--coverage 0.9", why="what abstaining on one image in ten would bring")
 
 
-app.command()(sweep)
-app.command()(analyze)
-app.command()(probe)
-
-
-@app.command()
+@app.command(rich_help_panel=FIRST)
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="One or more run folders.")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
@@ -183,32 +167,22 @@ def report(
     if as_json:
         print_json({"report": str(out)})
     else:
-        typer.echo(f"Wrote {out}.")
-
-
-@app.command()
-def methods(as_json: Json = False) -> None:
-    """List the methods with their hyperparameters and defaults."""
-    from unspur.methods.catalog import METHODS
-
-    show_specs({name: method() for name, method in METHODS.items()}, as_json)
-
-
-@app.command()
-def archs(as_json: Json = False) -> None:
-    """List the architectures with their options and defaults."""
-    from unspur.models.catalog import ARCHS
-
-    show_specs({name: arch() for name, arch in ARCHS.items()}, as_json)
+        say(f"Wrote {out}. Open it in a browser.")
 
 
 def _print_outcome(result: Result, as_json: bool) -> None:
-    from unspur.cli.console import print_result
+    from unspur.cli.show.results import print_result
 
     if as_json:
         print_json(result)
     else:
         print_result(result)
+
+
+app.command(rich_help_panel=FIRST)(methods)
+app.add_typer(data_app, name="data", rich_help_panel=FIRST)
+for command in (sweep, analyze, probe, reproduce, archs):
+    app.command(rich_help_panel=MORE)(command)
 
 
 def main() -> NoReturn:
@@ -229,8 +203,8 @@ def main() -> NoReturn:
         code = 2
     except OSError as error:  # such as a disk that is full or cannot be written
         where = f" ({error.filename})" if error.filename else ""
-        say(f"Error: {error.strerror or error}{where}; free what is short, or name another folder.")
+        say(f"Error: {error.strerror or error}{where}; free some space, or name another folder.")
         code = 1
     if code == INTERRUPTED:
-        say("Interrupted. The same command goes on from here; `unspur train` needs --resume for that.")
+        say("Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.")
     sys.exit(code)

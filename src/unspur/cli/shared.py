@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else.")]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", envvar="UNSPUR_DATA", help="Where data sets lie; else the user's cache is searched."),
+    typer.Option("--data-dir", envvar="UNSPUR_DATA", help="Where data sets are stored. Default: the user's cache."),
 ]
 DataName = Annotated[str, typer.Argument(metavar="DATASET", help="A data set, as listed by `unspur data list`.")]
 Method = Annotated[str, typer.Argument(help="A method, as listed by `unspur methods`.")]
+Arch = Annotated[
+    str | None,
+    typer.Option(help="An architecture, as listed by `unspur archs`. Default: the data set's usual one."),
+]
+Seed = Annotated[int, typer.Option(help="Fixes everything random.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change any setting, such as erm.lr=0.1 or data.conflict=0.005."),
 ]
-
-
-def show_specs(specs: dict[str, Any], as_json: bool) -> None:
-    """Names, one line each, with their options and defaults."""
-    from unspur.cli.console import describe_specs, print_specs
-
-    if as_json:
-        print_json(describe_specs(specs))
-    else:
-        print_specs(specs)
 
 
 def print_json(value: Any) -> None:
@@ -40,3 +37,19 @@ def print_json(value: Any) -> None:
 def say(sentence: str) -> None:
     """A sentence for a person, on stderr."""
     typer.echo(sentence, err=True)
+
+
+def given(settings: Sequence[str] | None, arch: str | None = None) -> str:
+    """What the user set, to be repeated in a command that comes next.
+
+    >>> given(["data.base=mini"], "fcn")
+    ' --arch fcn --set data.base=mini'
+    """
+    words = [f"--arch {arch}"] if arch else []
+    return "".join(f" {word}" for word in (*words, *(f"--set {shlex.quote(setting)}" for setting in settings or ())))
+
+
+def suggest(*command: str | Path, why: str) -> None:
+    """The command that usually comes next, ready to paste, on stderr; not for ``--json``."""
+    words = " ".join(word if isinstance(word, str) else shlex.quote(str(word)) for word in command)
+    say(f"Next: {words}  # {why}")

@@ -1,0 +1,57 @@
+"""Write every table of README.md and results/ from the JSON in results/, between comments that mark their places.
+
+    make results                              # or: python scripts/make_results.py [--check]
+
+A place is `<!-- table: NAME -->` up to `<!-- end -->`, and NAME is one of TABLES in result_tables.py, or a file that
+`unspur reproduce` wrote. Text outside is written by hand and left alone. With --check nothing is written; it names the
+pages that would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from result_tables import RESULTS, TABLES, reproduced
+
+from unspur.core.files import write_text
+
+ROOT = RESULTS.parent
+PAGES = (ROOT / "README.md", RESULTS / "README.md", RESULTS / "large-lr" / "README.md")
+PLACE = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(page: str) -> str:
+    """The page with every marked place written again."""
+
+    def fill(place: re.Match[str]) -> str:
+        name = place["name"]
+        table = TABLES[name]() if name in TABLES else reproduced(name)
+        return place[1] + "\n" + "\n".join(table).strip("\n") + "\n\n" + place[3]
+
+    return PLACE.sub(fill, page)
+
+
+def stale(pages: Iterable[Path] = PAGES) -> dict[Path, str]:
+    """The pages that differ from what the results say, as they should be."""
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    return {page: new for page, text in texts.items() if (new := filled(text)) != text}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page would change")
+    check = parser.parse_args().check
+    changed = stale()
+    for page, text in changed.items():
+        print(f"{page.relative_to(ROOT)} {'differs from results/; run make results.' if check else 'written.'}")
+        if not check:
+            write_text(page, text)
+    return 1 if check and changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

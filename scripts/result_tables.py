@@ -1,0 +1,272 @@
+"""The tables that make_results.py writes: each function reads files of results/ and returns lines of Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from large_lr_tables import SCORES, every, overview, published
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def read(name: str) -> Any:
+    """What results/NAME.json holds, or the lines of results/NAME.jsonl."""
+    file = RESULTS / f"{name}.json"
+    if file.exists():
+        return json.loads(file.read_text(encoding="utf-8"))
+    return [json.loads(line) for line in file.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def sweeps() -> dict[str, dict[str, Any]]:
+    return {file.stem: read(f"large-lr/{file.stem}") for file in sorted((RESULTS / "large-lr").glob("*.json"))}
+
+
+def markdown(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A table; None is an empty cell."""
+    lines = [list(headers), ["---"] * len(headers), *rows]
+    return ["| " + " | ".join("" if cell is None else str(cell) for cell in line) + " |" for line in lines]
+
+
+def made(found: Mapping[str, Any]) -> str:
+    """How a result was made, as its file says: command, seeds, sizes and commit."""
+    rows = found.get("rows", found.get("runs", [found]))
+    seeds = found.get("seeds") or sorted({row["seed"] for row in rows if "seed" in row})
+    parts = [f"`{found['command']}`"]
+    parts += [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds else []
+    parts += [f"{found['training images']:,} training images"] if "training images" in found else []
+    parts += [f"commit {found['commit']}"] if "commit" in found else []
+    return "; ".join(parts) + "."
+
+
+def number(value: float | None, deviation: float | None = None) -> str:
+    """Per cent with two digits, a share with three.
+
+    >>> number(96.447, 0.289), number(0.8041)
+    ('96.45 ± 0.29', '0.804')
+    """
+    if value is None:
+        return ""
+    digits = 3 if abs(value) < 2 else 2
+    return f"{value:.{digits}f}" + ("" if deviation is None else f" ± {deviation:.{digits}f}")
+
+
+def _as_printed(value: float | None) -> str:
+    """A published number, which must not look more precise than it was."""
+    return "" if value is None else f"{value:g}"
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if value == int(value) else f"{value:.1f}"
+
+
+def reproduced(name: str) -> list[str]:
+    """A published table: a row for each of its rows that we measured, ours beside theirs."""
+    found = read(name)
+    cells = {(cell["row"], cell["column"]): cell for cell in found["cells"] if cell["values"]}
+    rows, columns = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+    body = []
+    for row in rows:
+        own = [cells.get((row, column), {}) for column in columns]
+        numbers = [
+            (number(cell.get("ours"), cell.get("ours_deviation")), _as_printed(cell.get("published"))) for cell in own
+        ]
+        body.append([row, *(text for pair in numbers for text in pair)])
+    headers = ["", *(text for column in columns for text in (column, "published"))]
+    return [made(found), "", *markdown(headers, body)]
+
+
+def first_page() -> list[str]:
+    """Accuracy before and after, where the shortcut does not help: one line for each paper's main claim."""
+    tables = {name: read(name) for name in ("masktune-table6", "masktune-table5", "dcwp-table1", "ule-table1")}
+
+    def cell(table: str, row: str, column: str) -> dict[str, Any]:
+        return next(c for c in tables[table]["cells"] if (c["row"], c["column"]) == (row, column))
+
+    def line(what: str, repair: str, table: str, before: tuple[str, str], after: tuple[str, str]) -> list[str]:
+        old, new = cell(table, *before), cell(table, *after)
+        return [what, repair, f"{old['ours']:.1f} %", f"**{new['ours']:.1f} %**", f"{_short(new['published'])} %"]
+
+    biased, colours = "accumulative biased", "CMNIST, 1.0 %"
+    code, grey = "MNIST-SC, tested on MNIST", "ColoredMNIST, tested on MNIST"
+    rows = [
+        line("a blue square", "MaskTune", "masktune-table6", ("ERM", "biased"), ("MaskTune", "biased")),
+        line("two squares", "MaskTune, 3 rounds", "masktune-table5", ("ERM, no masking", biased), ("3", biased)),
+        line("digit's colour", "DCWP", "dcwp-table1", (colours, "ERM"), (colours, "DCWP")),
+        line("code in a row", "ULE", "ule-table1", (code, "ERM test"), (code, "ULE test")),
+        line("colour, always", "ULE", "ule-table1", (grey, "ERM test"), (grey, "ULE test")),
+        _large_rate("double_mnist-cnn"),
+    ]
+    return markdown(["shortcut", "repair", "plain training", "repaired", "published"], rows)
+
+
+def _large_rate(stem: str) -> list[str]:
+    """A sweep's lowest and highest usable rate, beside the best that Table 1 has."""
+    points = [point for point in sweeps()[stem]["points"] if point["usable"]]
+    low, high = (100 * points[end]["scores"]["unbiased accuracy"]["mean"] for end in (0, -1))
+    theirs = published()[stem][2]["unbiased accuracy"][1]
+    return ["second digit", "large learning rate", f"{low:.1f} %", f"**{high:.1f} %**", f"{_short(theirs)} %"]
+
+
+def first_page_made() -> list[str]:
+    """How each line of the first page was made."""
+    names = ("masktune-table6", "masktune-table5", "dcwp-table1", "ule-table1", "large-lr/double_mnist-cnn")
+    return [f"- {made(read(name))}" for name in names]
+
+
+def no_harm() -> list[str]:
+    found = read("masktune-no-harm")
+    rows = [[run["seed"], number(run["erm"]), number(run["masktune"])] for run in found["runs"]]
+    rows.append(["mean", *(number(fmean(run[key] for run in found["runs"])) for key in ("erm", "masktune"))])
+    return [made(found), "", *markdown(["seed", "ERM", "MaskTune"], rows)]
+
+
+STAGES = ("erm", "after 1", "after 2", "after 3")
+
+
+def masktune_tries() -> list[str]:
+    found = read("masktune-table5-tries")
+    rows = [
+        [f"`{run['settings'].replace('--set ', '')}`"]
+        + [f"{run[stage]['biased']:.2f} / {run[stage]['original']:.2f}" for stage in STAGES]
+        for run in found["runs"]
+    ]
+    return [made(found), "", *markdown(["settings", "ERM", "round 1", "round 2", "round 3"], rows)]
+
+
+def two_squares() -> list[str]:
+    found = read("masktune-two-squares")
+    rows = [
+        [stage, *(number(100 * scores[test]) for test in ("biased", "original"))]
+        for stage, scores in found["accuracy"].items()
+    ]
+    return [made(found), "", *markdown(["stage", "biased", "original"], rows)]
+
+
+def readings() -> list[str]:
+    found = read("masktune-readings")
+    kinds = list(dict.fromkeys((row["over"], row["reading"]) for row in found["rows"]))
+    rows = []
+    for kind in kinds:
+        own = [row for row in found["rows"] if (row["over"], row["reading"]) == kind]
+        rows.append([*kind, *(number(100 * fmean(r[key] for r in own)) for key in ("square_hidden", "image_hidden"))])
+    return [made(found), "", *markdown(["mean over", "order", "square hidden", "image hidden"], rows)]
+
+
+def dcwp_tries() -> list[str]:
+    found = read("dcwp-table1-tries")
+    keys = ("erm", "pruned", "result", "kept", "mined", "precision", "recall")
+    rows = [
+        [
+            f"`{row['settings']}`",
+            row["chosen_by"],
+            row["seed"],
+            *(number(row[k]) if k != "mined" else row[k] for k in keys),
+        ]
+        for row in found["rows"]
+    ]
+    headers = ["settings", "chosen by", "seed", "ERM", "pruned", "result", "kept", "mined", "precision", "recall"]
+    return [made(found), "", *markdown(headers, rows)]
+
+
+def dcwp_masks() -> list[str]:
+    rows = [
+        [line["config"]["data"]["conflict_count"] or f"{100 * line['config']['data']['conflict']:g} %"]
+        + [line["start"], line["penalise"], f"{line.get('up', 80.0):g}"]
+        + [number(line[key]) for key in ("kept", "val_mined_loss", "val_mined_accuracy", "val_other_accuracy")]
+        for line in read("dcwp-masks")
+    ]
+    headers = [
+        "conflicting",
+        "start",
+        "penalised",
+        "lambda_up",
+        "kept",
+        "mined loss",
+        "mined accuracy",
+        "other accuracy",
+    ]
+    return [
+        "`python scripts/dcwp_masks.py RUN`; commits and configurations are in the file.",
+        "",
+        *markdown(headers, rows),
+    ]
+
+
+def ule_trials() -> list[str]:
+    """Accuracy of each trial on held-out training images; a trial's name says all of its settings."""
+    trials: dict[str, dict[str, str]] = {}
+    for line in read("ule-trials"):
+        method, _, rest = line["trial"].partition(f" {line['data']} ")
+        model = line["model"]
+        label = f"{method} {rest.replace(' seed=0', '')}"
+        trials.setdefault(label, {})[line["data"]] = f"{100 * model['with']:.1f} / {100 * model['without']:.1f}"
+    rows = [[f"`{label}`", own.get("mnist_sc"), own.get("colored_mnist")] for label, own in trials.items()]
+    command = "`python scripts/ule_trials.py [--base mnist --images 55000 --epochs 1] --only TEXT`"
+    return [f"{command}; seed 0; commits are in the file.", "", *markdown(["trial", "code", "colours"], rows)]
+
+
+def ule_effect() -> list[str]:
+    found: dict[str, list[dict[str, float]]] = {}
+    for line in read("ule-digits"):
+        for stages in line["effect"].values():
+            found.setdefault(line["what"], []).append(stages["result"])
+    rows = [
+        [
+            what,
+            len(own),
+            f"{100 * fmean(one['flipped'] for one in own):.1f} %",
+            f"{fmean(one['logit'] for one in own):.1f}",
+        ]
+        for what, own in sorted(found.items())
+    ]
+    return [
+        "`python scripts/ule_digits.py`; commits are in the file.",
+        "",
+        *markdown(["network", "seeds", "changed", "lead lost"], rows),
+    ]
+
+
+def ule_last_layer() -> list[str]:
+    found = read("ule-last-layer")
+    keys = ("worst_group_accuracy", "mean_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
+    rows = [
+        [name, *(f"{100 * own[key][0]:.1f} ± {100 * own[key][1]:.1f}" for key in keys)]
+        for name, own in found["summary"].items()
+    ]
+    return [made(found), "", *markdown(["", "worst group", "mean of groups", "aligned", "conflicting"], rows)]
+
+
+def large_lr_table2() -> list[str]:
+    """Of each row the highest means, and the setting that the accuracy was reached at."""
+    found = read("large_lr-table2-colored_mnist")
+    cells = {(cell["row"], cell["column"]): cell for cell in found["cells"] if cell["values"]}
+    rows = []
+    for row in dict.fromkeys(row for row, _ in cells):
+        best = [cells[row, f"{column} max"] for column in ("Test Acc.", "Prunability", "Avg. CSI")]
+        numbers = [(number(cell["ours"], cell["ours_deviation"]), _as_printed(cell["published"])) for cell in best]
+        rows.append([row.partition(", ")[2], f"`{best[0]['at']}`", *(text for pair in numbers for text in pair)])
+    headers = ["varied", "best at", "accuracy", "published", "prunability", "published", "CSI", "published"]
+    return [made(found), "", *markdown(headers, rows)]
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "first-page": first_page,
+    "first-page-made": first_page_made,
+    "masktune-no-harm": no_harm,
+    "masktune-table5-tries": masktune_tries,
+    "masktune-two-squares": two_squares,
+    "masktune-readings": readings,
+    "dcwp-table1-tries": dcwp_tries,
+    "dcwp-masks": dcwp_masks,
+    "ule-trials": ule_trials,
+    "ule-digits": ule_effect,
+    "ule-last-layer": ule_last_layer,
+    "large_lr-table2-colored_mnist": large_lr_table2,
+    "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],
+    "large-lr-accuracy": lambda: list(overview(sweeps(), SCORES[0])),
+    "large-lr-sweeps": lambda: list(every(sweeps(), made)),
+}

@@ -1,0 +1,60 @@
+"""README.md and results/ show the figures of the JSON files: `make results` writes them, this test compares them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """The scripts as modules."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import make_results
+    import result_tables
+
+    return make_results, result_tables
+
+
+def test_every_page_shows_what_the_results_say(scripts):
+    make_results, _ = scripts
+    differ = [str(page.relative_to(ROOT)) for page in make_results.stale()]
+    assert not differ, f"{', '.join(differ)} differ from results/*.json; run `make results`."
+
+
+def test_a_changed_result_is_noticed_and_written_to_its_place_only(scripts, tmp_path, monkeypatch):
+    make_results, result_tables = scripts
+    shutil.copy(ROOT / "results/dcwp-table2.json", tmp_path)
+    monkeypatch.setattr(result_tables, "RESULTS", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("By hand: 45.39.\n<!-- table: dcwp-table2 -->\n<!-- end -->\nAnd after.\n")
+    page.write_text(make_results.filled(page.read_text()))
+    assert not make_results.stale([page])
+    table = json.loads((tmp_path / "dcwp-table2.json").read_text())
+    table["cells"][0]["ours"] += 1  # the row "1 (-)" has 45.39
+    (tmp_path / "dcwp-table2.json").write_text(json.dumps(table))
+    new = make_results.stale([page])[page]
+    assert "| 1 (-) | 46.39 | 43.1 |" in new and "45.39" not in new.partition("<!-- table")[2]
+    assert new.startswith("By hand: 45.39.\n") and new.endswith("<!-- end -->\nAnd after.\n")
+
+
+def test_a_table_names_its_command_seeds_sizes_and_commit_and_marks_what_was_published(scripts):
+    _, result_tables = scripts
+    how, _, headers, *_ = result_tables.reproduced("masktune-table6")
+    assert how.startswith("`unspur reproduce masktune/table6`; seeds 0, 1, 2; 55,000 training images; commit ")
+    assert headers == "|  | biased | published | original | published |"
+
+
+def test_a_published_number_does_not_look_more_precise_than_it_was(scripts):
+    _, result_tables = scripts
+    rows = result_tables.reproduced("ule-table1")  # the paper prints 85, we measured 84.11
+    assert any("| 84.11 ± 5.60 | 85 |" in row for row in rows)
+
+
+def test_a_place_for_a_result_that_does_not_exist_names_it(scripts):
+    make_results, _ = scripts
+    with pytest.raises(FileNotFoundError, match="masktune-table99"):
+        make_results.filled("<!-- table: masktune-table99 -->\n<!-- end -->\n")
