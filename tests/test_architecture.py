@@ -58,6 +58,15 @@ def test_a_module_imports_the_defining_module_not_a_package(path):
         assert not (ROOT / Path(*module.split(".")[1:])).is_dir(), f"{dotted(path)} imports the package {module}"
 
 
+SHARED = {"unspur.methods.base", "unspur.methods.catalog", "unspur.methods.outcome"}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part(dotted(path)) == "methods"], ids=dotted)
+def test_no_method_imports_another(path):
+    others = {module for module in imports(path) if part(module) == "methods"} - SHARED
+    assert not others or dotted(path) == "unspur.methods.catalog"
+
+
 def test_there_is_no_import_cycle():
     graph = {dotted(path): imports(path) for path in MODULES}
     finished: set[str] = set()

@@ -1,6 +1,6 @@
 """Look on at a training."""
 
-from unspur.train.loop import Carry
+from unspur.train.moments import Carry
 
 
 class Watch(Carry):

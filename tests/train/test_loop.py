@@ -6,7 +6,8 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
-from unspur.train.loop import Carry, Minimised, measure, reaching, train
+from unspur.train.loop import measure, reaching, train
+from unspur.train.moments import Carry, Minimised
 from unspur.train.orders import Draws, Passes, epoch_batches
 from unspur.train.recipe import SGD, Adam, StepDecay
 from unspur.train.session import Session

@@ -8,8 +8,9 @@ from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
 from unspur.parts.pruning import add_gates, kept_ratio, masks_of, sparsity
 from unspur.train.batch_norm import settle_batch_norm
-from unspur.train.loop import Carry, Minimised, train
+from unspur.train.loop import train
 from unspur.train.losses import cross_entropy
+from unspur.train.moments import Carry, Minimised
 from unspur.train.orders import Draws, Passes, equal_shares
 from unspur.train.recipe import SGD, Adam, Cosine, Steps
 from unspur.train.session import Session

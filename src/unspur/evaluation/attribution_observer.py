@@ -15,7 +15,7 @@ from unspur.errors import UnspurError
 from unspur.metrics.attribution import mean_shares
 from unspur.models.base import evaluating, penultimate
 from unspur.saliency.attributions import integrated_gradients, neuron_attribution
-from unspur.train.loop import Moment
+from unspur.train.moments import Moment
 
 SAMPLES = 50  # training samples whose attributions are looked at
 EVERY = 20  # steps from one look at the neuron to the next, from the first of an epoch on

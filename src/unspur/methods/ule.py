@@ -19,9 +19,9 @@ from unspur.models.base import evaluating, head_of
 from unspur.parts.layers import from_input, from_layer, frozen_up_to, layer_named, with_output
 from unspur.parts.opposition import Distance, Over, Scalar, opposition, scalar_of, similarities
 from unspur.parts.student import Scale, classes_of, new_student
-from unspur.train.loop import Minimised
 from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy
+from unspur.train.moments import Minimised
 from unspur.train.orders import Passes
 from unspur.train.recipe import Adadelta, Cosine, Optimiser
 from unspur.train.session import Session

@@ -18,8 +18,9 @@ from unspur.parts.contrastive import alignment, has_pair
 from unspur.parts.mining import Reading, upweighted
 from unspur.parts.pruning import Gate, Masks, add_gates, kept_ratio, masks_of, prune, sparsity
 from unspur.train.batch_norm import settle_batch_norm
-from unspur.train.loop import Carry, Minimised, Objective, train
+from unspur.train.loop import Objective, train
 from unspur.train.losses import cross_entropy
+from unspur.train.moments import Carry, Minimised
 from unspur.train.orders import Draws, Place
 from unspur.train.recipe import Steps
 from unspur.train.session import Session

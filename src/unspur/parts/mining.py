@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from unspur.data.base import Split, aligned_with
 from unspur.errors import UnspurError, require
-from unspur.train.loop import Carry, Moment, outputs
+from unspur.train.loop import outputs
 from unspur.train.loop import train as train_model
 from unspur.train.losses import Loss, confident_cross_entropy, cross_entropy, generalised_cross_entropy
+from unspur.train.moments import Carry, Moment
 from unspur.train.recipe import SGD, Adam, Optimiser
 from unspur.train.session import Session
 

@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from unspur.data.base import Split, groups_of
 from unspur.errors import UnspurError, require
-from unspur.train.loop import Carry, Moment, outputs
+from unspur.train.loop import outputs
 from unspur.train.losses import cross_entropy
+from unspur.train.moments import Carry, Moment
 from unspur.train.session import Session
 
 Rule = Literal["worst_group", "worst_class", "mined_group", "mean"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
 from unspur.train.losses import Loss, cross_entropy
+from unspur.train.moments import Carry, Minimised, Moment
 from unspur.train.orders import Order, Passes, Place
 from unspur.train.recipe import Recipe
 from unspur.train.session import Session
@@ -23,57 +24,9 @@ from unspur.train.sharpness import ascended
 PASSES = Passes()
 
 
-class Minimised(NamedTuple):
-    """What an objective finds for a batch."""
-
-    loss: Tensor  # one value a sample, of which the mean over the batch counts, or a single number
-    logits: Tensor | None = None  # from which the running accuracy is taken
-    logged: Mapping[str, Tensor] = {}  # means over the batch that the log shows as well, by name
-
-
 # An objective must be pure: what it returns may depend on its arguments, on torch's random state and on what is carried
 # along, and it changes none of these (ASAM calls it twice a step). What changes belongs into a Carry.
 Objective = Callable[[nn.Module, Batch, int], Minimised]
-
-
-class Moment(NamedTuple):
-    """What a carry or an observer sees after each step (under DDP: of its own rank's part of the batch)."""
-
-    model: nn.Module
-    stage: str
-    epoch: int  # the number of the round, from 0
-    step: int  # counted over the whole stage, from 0
-    split: Split
-    batch: Batch
-    found: Minimised  # without gradients
-    ends_round: bool = False
-
-    @property
-    def logits(self) -> Tensor:
-        assert self.found.logits is not None
-        return self.found.logits
-
-    @property
-    def losses(self) -> Tensor:
-        return self.found.loss
-
-
-class Carry:
-    """Something that lives through a training and is saved with it, such as weights of groups or a mean of losses."""
-
-    def see(self, moment: Moment) -> None:
-        """Change after a step; the only place where a training may change anything but its model."""
-
-    def figures(self) -> Mapping[str, Any]:
-        """What the line of the log shows that a round ends with."""
-        return {}
-
-    def state(self) -> dict[str, Any]:
-        """All that has changed, as tensors and plain values."""
-        return {}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Be as when ``state`` was taken."""
 
 
 def classify(loss: Loss) -> Objective:

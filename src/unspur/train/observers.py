@@ -10,8 +10,7 @@ from torch import Tensor
 
 from unspur.data.base import Split, aligned_with
 from unspur.metrics.dynamics import logit_norm, loss_ratio, max_loss_ratio, parameter_norm
-from unspur.train.loop import Moment
-from unspur.train.session import Observer
+from unspur.train.moments import Moment, Observer
 
 
 class Dynamics:

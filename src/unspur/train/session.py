@@ -7,32 +7,20 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
 
 from unspur.core.files import write_text
 from unspur.train.checkpoints import load_state, save_state
-
-if TYPE_CHECKING:
-    from unspur.train.loop import Moment
+from unspur.train.moments import Observer
 
 CHECKPOINTS = "checkpoints"  # the subfolder, deleted when the run has ended
 
 
 def silent(stage: str, done: float) -> None:
     """Tell nobody how far a stage has come."""
-
-
-class Observer(Protocol):
-    """Looks on at every step whose samples' losses are known, and has no influence on it."""
-
-    def see(self, moment: Moment) -> None:
-        """Look at one step."""
-
-    def figures(self) -> dict[str, Any]:
-        """What was seen since the last time, for the next line of metrics.jsonl."""
 
 
 def leave_group() -> None:

@@ -1,0 +1,68 @@
+"""What a step of a training finds, who may look at it, and what may change with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+from unspur.data.base import Batch, Split
+
+
+class Minimised(NamedTuple):
+    """What an objective finds for a batch."""
+
+    loss: Tensor  # one value a sample, of which the mean over the batch counts, or a single number
+    logits: Tensor | None = None  # from which the running accuracy is taken
+    logged: Mapping[str, Tensor] = {}  # means over the batch that the log shows as well, by name
+
+
+class Moment(NamedTuple):
+    """What a carry or an observer sees after each step (under DDP: of its own rank's part of the batch)."""
+
+    model: nn.Module
+    stage: str
+    epoch: int  # the number of the round, from 0
+    step: int  # counted over the whole stage, from 0
+    split: Split
+    batch: Batch
+    found: Minimised  # without gradients
+    ends_round: bool = False
+
+    @property
+    def logits(self) -> Tensor:
+        assert self.found.logits is not None
+        return self.found.logits
+
+    @property
+    def losses(self) -> Tensor:
+        return self.found.loss
+
+
+class Carry:
+    """Something that lives through a training and is saved with it, such as weights of groups or a mean of losses."""
+
+    def see(self, moment: Moment) -> None:
+        """Change after a step; the only place where a training may change anything but its model."""
+
+    def figures(self) -> Mapping[str, Any]:
+        """What the line of the log shows that a round ends with."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """All that has changed, as tensors and plain values."""
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Be as when ``state`` was taken."""
+
+
+class Observer(Protocol):
+    """Looks on at every step whose samples' losses are known, and has no influence on it."""
+
+    def see(self, moment: Moment) -> None:
+        """Look at one step."""
+
+    def figures(self) -> dict[str, Any]:
+        """What was seen since the last time, for the next line of metrics.jsonl."""
