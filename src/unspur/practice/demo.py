@@ -26,7 +26,7 @@ QUICK = {
     ),
     # ULE repairs the network of its paper; small_cnn leans on the square even more with it than without. Its plain
     # training is its student's. lambda is chosen on the same validation digits.
-    "ule": ("cnn2", ["erm.epochs=2", "lam=0.005"]),
+    "ule": ("cnn2", ["training.epochs=2", "lam=0.005"]),
 }
 
 

@@ -128,6 +128,7 @@ def _found(stored: Run, fit: Fit, data: Dataset) -> dict[str, Any]:
     stored.keep(fit, data)
     tests = evaluate(fit.model, data)
     return {
+        "sizes": {"train": len(data.train), "val": len(data.val)},
         "tests": tests,
         "stages": {name: {"tests": evaluate(stage, data)} for name, stage in fit.stages.items()},
         "baseline": fit.baseline._asdict() if fit.baseline else None,

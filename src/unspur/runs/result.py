@@ -43,6 +43,7 @@ class Result(TypedDict):
     reason: NotRequired[str]  # why it is not done
     stage: NotRequired[str]  # where it diverged
     step: NotRequired[int]
+    sizes: NotRequired[dict[str, int]]  # samples to train and to validate on
     tests: NotRequired[dict[str, TestScores]]
     stages: NotRequired[dict[str, StageBlock]]
     baseline: NotRequired[BaselineBlock | None]  # the stage that the result is to be compared with
