@@ -77,7 +77,7 @@ RUNS: dict[str, tuple[str, list[str], str, list[str], list[str]]] = {
     "mrm": ("mrm", DIGITS, "cnn2", ["erm=sgd", "erm.epochs=2", *MASKS], []),
     "mrm debias": ("mrm", DIGITS, "small_cnn", ["debias=true", "erm.epochs=2", "epochs_again=1", *MINING, *MASKS], []),
     "ule saliency": ("ule", CODES, "cnn2", ["erm.epochs=2"], []),
-    "ule layer": ("ule", DIGITS, "small_cnn", ["erm=sgd", "erm.epochs=2", "layer=features", "scale=equal"], []),
+    "ule layer": ("ule", DIGITS, "small_cnn", ["erm=sgd", "erm.epochs=2", "layer=net.features", "scale=equal"], []),
     "ule activations": (
         "ule", CODES, "cnn2", ["erm.epochs=2", "compare=activations", "student=cnn3", "erm.until_accuracy=0.6"], [],
     ),
@@ -88,6 +88,7 @@ RUNS: dict[str, tuple[str, list[str], str, list[str], list[str]]] = {
 }  # fmt: skip
 RESUMED = ("masktune mean_std", "dcwp gce", "ule saliency", "large_lr")  # done once more, killed on the way
 BLOCKS = ("status", "tests", "stages", "facts")
+MOVED = ("warnings", "stage")  # facts of version 0.1 that have a place of their own in result.json since
 
 
 def draw_pictures(root: Path) -> None:
@@ -128,6 +129,8 @@ def bits(folder: Path) -> dict[str, Any]:
     """Hashes of every stored tensor file, and the blocks of the result."""
     files = sorted(path for path in folder.rglob("*.safetensors") if "checkpoints" not in path.parts)
     result = json.loads((folder / "result.json").read_text())
+    for name in MOVED:
+        result.get("facts", {}).pop(name, None)
     return {
         "weights": {str(path.relative_to(folder)): _hash(path) for path in files},
         **{block: result.get(block) for block in BLOCKS},
@@ -160,7 +163,7 @@ def resumed(name: str, work: Path) -> dict[str, Any]:
             [*command(name, out), "--resume"], cwd=work, stdout=-3, stderr=-3, env=_environment(), process_group=0
         )
         while process.poll() is None:
-            saved = sorted(path.stat().st_mtime_ns for path in (work / out).rglob("checkpoints/*.safetensors"))
+            saved = [path for path in (work / out).rglob("checkpoints/*.safetensors") if path.name[0] != "."]
             if len(saved) > seen:
                 seen = len(saved)
                 os.killpg(process.pid, signal.SIGKILL)
@@ -189,24 +192,22 @@ def main() -> None:
     parser.add_argument("--against", type=Path)
     parser.add_argument("--only", help="names that contain this")
     given = parser.parse_args()
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = json.loads(given.out.read_text()) if given.out.exists() else {}  # goes on where it stopped
+    names = [name for name in RUNS if not given.only or given.only in name]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         draw_pictures(work / "pictures")
-        for name in RUNS:
-            if not given.only or given.only in name:
-                found[name] = run(name, work)
-                print(name, flush=True)
-        for name in RESUMED:
-            if not given.only or given.only in name:
-                again = resumed(name, work)
-                print(name, "resumed", flush=True)
-                if wrong := differences(found[name], again):
-                    sys.exit(f"{name} is another after a kill: {wrong}")
-    given.out.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+        for name in [name for name in names if name not in found]:
+            found[name] = run(name, work)
+            given.out.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+            print(name, flush=True)
+            if name in RESUMED and (wrong := differences(found[name], resumed(name, work))):
+                sys.exit(f"{name} is another after a kill: {wrong}")
     if given.against:
         before = json.loads(given.against.read_text())
-        wrong = differences({name: before.get(name) for name in found}, found)
+        for entry in before.values():
+            entry["facts"] = {name: value for name, value in entry["facts"].items() if name not in MOVED}
+        wrong = differences({name: before.get(name) for name in names}, {name: found[name] for name in names})
         print("\n".join(wrong) or f"{len(found)} runs: equal bits")
         sys.exit(bool(wrong))
 

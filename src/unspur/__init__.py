@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from unspur.data.catalog import load
     from unspur.evaluation.abstention import Predictor
     from unspur.evaluation.scores import evaluate
-    from unspur.methods.base import Fit
     from unspur.methods.dcwp import DCWP
     from unspur.methods.erm import ERM
+    from unspur.methods.jtt import JTT
     from unspur.methods.large_lr import LargeLR
     from unspur.methods.masktune import MaskTune
     from unspur.methods.mrm import MRM
+    from unspur.methods.outcome import Fit
     from unspur.methods.randmask import RandMask
     from unspur.methods.ule import ULE
     from unspur.methods.ule_last_layer import ULELastLayer
@@ -42,7 +43,8 @@ _PUBLIC = {
     "DCWP": "unspur.methods.dcwp",
     "Dataset": "unspur.data.base",
     "ERM": "unspur.methods.erm",
-    "Fit": "unspur.methods.base",
+    "Fit": "unspur.methods.outcome",
+    "JTT": "unspur.methods.jtt",
     "LargeLR": "unspur.methods.large_lr",
     "MRM": "unspur.methods.mrm",
     "MaskTune": "unspur.methods.masktune",
@@ -63,6 +65,7 @@ _PUBLIC = {
 __all__ = [
     "DCWP",
     "ERM",
+    "JTT",
     "MRM",
     "SGD",
     "ULE",

@@ -40,7 +40,7 @@ def print_result(result: Mapping[str, Any]) -> None:
             cells = [percent(scores[key]) for key in COLUMNS]
             table.add_row(stage, name, *cells, f"{scores['n']:,}")
     _console().print(table)
-    for warning in result.get("facts", {}).get("warnings", ()):
+    for warning in result.get("warnings", ()):
         _console().print(f"Warning: {warning}", markup=False)
 
 

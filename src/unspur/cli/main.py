@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -13,6 +13,9 @@ from unspur.cli.shared import DataDir, DataName, Json, Method, RunFolder, Settin
 from unspur.cli.sweep import analyze, probe, sweep
 from unspur.errors import RunFailed, UnspurError
 from unspur.version import __version__
+
+if TYPE_CHECKING:
+    from unspur.runs.result import Result
 
 # Everything else is imported inside the commands: `unspur --help` must not wait for torch.
 
@@ -84,7 +87,7 @@ def train(
     from unspur.runs.config import configure
     from unspur.runs.experiment import run
 
-    config = configure(method, dataset, arch, seed, settings or [])
+    config = configure(method, dataset, arch, seed, settings or [], say)
     more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
     result = run(config, out, data_dir=data_dir, progress=True, say=say, **more)
     _print_outcome(result, as_json)
@@ -106,7 +109,7 @@ def evaluate(
     Example: unspur evaluate runs/masktune-biased_mnist-0123456789ab --coverage 0.9
     """
     from unspur.cli.console import print_coverage
-    from unspur.runs.experiment import score_run
+    from unspur.runs.scoring import score_run
 
     result = score_run(run, dataset, settings or [], data_dir, coverage)
     _print_outcome(result, as_json)
@@ -199,7 +202,7 @@ def archs(as_json: Json = False) -> None:
     show_specs({name: arch() for name, arch in ARCHS.items()}, as_json)
 
 
-def _print_outcome(result: dict[str, Any], as_json: bool) -> None:
+def _print_outcome(result: Result, as_json: bool) -> None:
     from unspur.cli.console import print_result
 
     if as_json:

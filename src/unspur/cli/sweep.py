@@ -100,9 +100,9 @@ def probe(
     """
     from unspur.cli.console import print_probe
     from unspur.runs.config import configure
-    from unspur.runs.experiment import find_rate
+    from unspur.runs.rates import find_rate
 
-    config = configure(method, dataset, arch, seed, settings or [])
+    config = configure(method, dataset, arch, seed, settings or [], say)
     found = find_rate(config, data_dir=data_dir, progress=True)
     if as_json:
         print_json(found)

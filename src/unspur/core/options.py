@@ -32,6 +32,30 @@ def make(cls: type[T], kind: str, values: Mapping[str, Any]) -> T:
     return cls(**values)
 
 
+def renamed(old: str, default: T) -> T:
+    """A field that was called ``old`` before: settings and stored configurations by that name still work."""
+    made: T = dataclasses.field(default=default, metadata={"was": old})
+    return made
+
+
+def current_key(spec: Any, key: str) -> str:
+    """``key`` with a field's present name where it begins with an old one.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Walk:
+    ...     pace: int = renamed("speed", 1)
+    >>> current_key(Walk(), "speed"), current_key(Walk(), "speed.max"), current_key(Walk(), "pace")
+    ('pace', 'pace.max', 'pace')
+    """
+    head, dot, rest = key.partition(".")
+    return _present(type(spec)).get(head, head) + dot + rest
+
+
+def _present(cls: type) -> dict[str, str]:
+    """The present name of each field that had another one."""
+    return {field.metadata["was"]: field.name for field in dataclasses.fields(cls) if "was" in field.metadata}
+
+
 def options(spec: Any, prefix: str = "") -> Iterator[Option]:
     """Every setting of ``spec``, the nested ones behind their parent."""
     comments = _comments(type(spec))
@@ -93,11 +117,12 @@ def from_json(value: Mapping[str, Any], hint: Any) -> Any:
     cls = next((cls for cls in specs if cls.name == value.get("name")), None)
     if cls is None:
         raise UnspurError(f"A configuration names '{value.get('name')}', which this version does not have.")
-    hints = _hints(cls)
+    hints, present = _hints(cls), _present(cls)
     fields = {}
-    for key, item in value.items():
-        if key == "name":
+    for stored, item in value.items():
+        if stored == "name":
             continue
+        key = present.get(stored, stored)
         if key not in hints:
             raise unknown(f"option of {cls.name}", key, hints)
         if get_origin(hints[key]) is Literal and item not in get_args(hints[key]):

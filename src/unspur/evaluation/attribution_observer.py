@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from unspur.errors import UnspurError
 from unspur.metrics.attribution import mean_shares
 from unspur.models.base import evaluating, penultimate
 from unspur.saliency.attributions import integrated_gradients, neuron_attribution
-from unspur.train.session import Observer
+from unspur.train.loop import Moment
 
 SAMPLES = 50  # training samples whose attributions are looked at
 EVERY = 20  # steps from one look at the neuron to the next, from the first of an epoch on
@@ -57,7 +57,7 @@ class Attributions:
         """Refuse a neuron that ``model`` does not have."""
         neuron_attribution(model, self._x[:1].to(next(model.parameters()).device), self._neuron, steps=1)
 
-    def see(self, moment: Any) -> None:
+    def see(self, moment: Moment) -> None:
         if (moment.stage, moment.epoch) != self._at:  # an epoch that diverged has left its figures behind
             self._at = (moment.stage, moment.epoch)
             self._clear()
@@ -98,17 +98,3 @@ class Attributions:
 
 def _rounded(value: float | None) -> float | None:
     return round(value, 4) if value is not None and math.isfinite(value) else None
-
-
-class Together:
-    """Several observers as one."""
-
-    def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = observers
-
-    def see(self, moment: Any) -> None:
-        for observer in self._observers:
-            observer.see(moment)
-
-    def figures(self) -> dict[str, Any]:
-        return {name: value for observer in self._observers for name, value in observer.figures().items()}

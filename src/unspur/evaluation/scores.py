@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,54 @@ from unspur.metrics.groups import (
 )
 from unspur.models.base import evaluating, penultimate
 from unspur.train.loop import outputs
+
+
+class Share(TypedDict):
+    """How many of n samples are right, with the 95 % interval."""
+
+    n: int
+    accuracy: float
+    ci95: list[float]
+
+
+class GroupScores(Share):
+    """One group of a test set."""
+
+    y: int
+    attributes: dict[str, int]
+
+
+class OverGroups(TypedDict):
+    """Scores that weigh groups."""
+
+    mean_group_accuracy: float | None
+    worst_group_accuracy: float | None
+    train_weighted_accuracy: float | None
+
+
+class TestScores(Share, OverGroups):
+    """One test set (docs/metrics.md); what cannot be known is None."""
+
+    aligned_accuracy: float | None
+    conflicting_accuracy: float | None
+    only_class: NotRequired[int | None]  # what the model predicts for every sample, if that is one class of several
+    groups: list[GroupScores]
+
+
+ScoreName = Literal[
+    "accuracy",
+    "mean_group_accuracy",
+    "worst_group_accuracy",
+    "train_weighted_accuracy",
+    "aligned_accuracy",
+    "conflicting_accuracy",
+]
+
+UNKNOWN_GROUPS: OverGroups = {
+    "mean_group_accuracy": None,
+    "worst_group_accuracy": None,
+    "train_weighted_accuracy": None,
+}
 
 
 def predict(model: nn.Module, split: Split) -> Tensor:
@@ -48,12 +96,12 @@ def some(split: Split, count: int, seed: int) -> Split:
     return split.subset(chosen(split, count, seed))
 
 
-def evaluate(model: nn.Module, data: Dataset) -> dict[str, Any]:
+def evaluate(model: nn.Module, data: Dataset) -> dict[str, TestScores]:
     """Every score of ``model`` on every test set of ``data`` that has samples."""
     return {name: score(predict(model, test), test, data.train) for name, test in data.tests.items() if len(test)}
 
 
-def score(logits: Tensor, test: Split, train: Split) -> dict[str, Any]:
+def score(logits: Tensor, test: Split, train: Split) -> TestScores:
     """Every score of predictions on ``test``; what ``train`` cannot tell is None."""
     pred = logits.argmax(1)
     correct = pred == test.y
@@ -61,17 +109,15 @@ def score(logits: Tensor, test: Split, train: Split) -> dict[str, Any]:
     aligned = aligned_with(train, test) if known else None
     return {
         **_share(correct),
-        **(_group_scores(pred, test, train) if known else dict.fromkeys(GROUP_SCORES)),
+        **(_group_scores(pred, test, train) if known else UNKNOWN_GROUPS),
         "aligned_accuracy": None if aligned is None else _mean(correct[aligned]),
         "conflicting_accuracy": None if aligned is None else _mean(correct[~aligned]),
+        "only_class": int(pred[0]) if len(test.y.unique()) > 1 and bool((pred == pred[0]).all()) else None,
         "groups": _group_rows(correct, test),
     }
 
 
-GROUP_SCORES = ("mean_group_accuracy", "worst_group_accuracy", "train_weighted_accuracy")
-
-
-def _group_scores(pred: Tensor, test: Split, train: Split) -> dict[str, float | None]:
+def _group_scores(pred: Tensor, test: Split, train: Split) -> OverGroups:
     groups, trained = groups_of(test), groups_of(train)
     accuracy = group_accuracy(pred, test.y, groups.id)
     sizes = dict(zip(trained.keys, torch.bincount(trained.id).tolist(), strict=True))
@@ -83,7 +129,7 @@ def _group_scores(pred: Tensor, test: Split, train: Split) -> dict[str, float | 
     }
 
 
-def _group_rows(correct: Tensor, test: Split) -> list[dict[str, Any]]:
+def _group_rows(correct: Tensor, test: Split) -> list[GroupScores]:
     """A row for each group; with no attributes the groups are the classes."""
     groups = groups_of(test)
     return [
@@ -96,7 +142,7 @@ def _group_rows(correct: Tensor, test: Split) -> list[dict[str, Any]]:
     ]
 
 
-def _share(correct: Tensor) -> dict[str, Any]:
+def _share(correct: Tensor) -> Share:
     n, right = len(correct), int(correct.sum())
     return {"n": n, "accuracy": right / n, "ci95": list(wilson_interval(right, n))}
 

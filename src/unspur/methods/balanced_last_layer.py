@@ -9,17 +9,16 @@ import torch
 from torch import nn
 
 from unspur.data.base import Split, groups_of
-from unspur.errors import require
-from unspur.methods.base import Fit
+from unspur.methods.base import Method
+from unspur.methods.outcome import Fit
 from unspur.parts.heads import Eq3
-from unspur.parts.last_layer import Groups, Plan, cached, check_head, require_trainable, search
+from unspur.parts.last_layer import ChosenBy, Plan, cached, check_head, require_trainable, search
 from unspur.parts.select import validation_groups
 from unspur.train.session import Session
-from unspur.train.steps import require_one_device
 
 
 @dataclass(frozen=True)
-class BalancedLastLayer:
+class BalancedLastLayer(Method):
     """Retrain the last layer of a frozen network with each group weighing the same, chosen by the worst group.
 
     It reads the group labels of training and validation data, which ULE does not: an upper bound to compare with (last
@@ -27,6 +26,8 @@ class BalancedLastLayer:
     """
 
     name: ClassVar[str] = "balanced_last_layer"
+    paper: ClassVar[str] = "last-layer retraining"
+    cost: ClassVar[str] = "frozen features"
     needs_groups: ClassVar[bool] = True
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True
@@ -46,23 +47,17 @@ class BalancedLastLayer:
         loss = Eq3("saliency", "batch", "mse", False)
         return Plan((1.0,), self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
 
-    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
-        """Groups must be known, and the model must end in one linear layer."""
-        require(bool(train.attributes), "Balancing groups needs training data with attributes, and these have none.")
+    def check(self, model: nn.Module, train: Split, val: Split | None) -> None:
+        """The model must end in one linear layer."""
         check_head(model, train)
 
-    def fit(
-        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
-    ) -> Fit:
-        session = session or Session()
-        require_one_device(session, "Balanced last-layer training")
-        self.check(model, train)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         data = cached(model, model, train, val, session)
         groups = None
-        if val is not None and len(val):
-            groups = Groups("worst_group", validation_groups("worst_group", val))
+        if val is not None:
+            groups = ChosenBy("worst_group", validation_groups("worst_group", val))
         number = groups_of(train).id
         weight = 1 / torch.bincount(number)[number].double()
-        found = search(self.plan, data, groups, stage="heads", seed=seed, session=session, weight=weight)
+        found = search(self.plan, data, groups, stage="heads", session=session, weight=weight)
         found.give(model)
-        return Fit(model.eval(), facts={"chosen": found.chosen(), "grid": found.table})
+        return Fit(model.eval(), figures={"chosen": found.chosen(), "grid": found.table})

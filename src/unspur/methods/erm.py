@@ -10,22 +10,21 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Fit
-from unspur.train.loop import Loss
+from unspur.methods.base import Method
+from unspur.methods.outcome import Fit
 from unspur.train.loop import train as train_model
-from unspur.train.losses import cross_entropy, focal
+from unspur.train.losses import Loss, cross_entropy, focal
 from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class ERM:
+class ERM(Method):
     """Minimise the mean cross-entropy of the training set (MaskTune, Eq. 1)."""
 
     name: ClassVar[str] = "erm"
-    needs_groups: ClassVar[bool] = False
-    mixes: ClassVar[bool] = True
-    one_device: ClassVar[bool] = False
+    paper: ClassVar[str] = "plain training"
+    cost: ClassVar[str] = "1"
     erm: Optimiser = SGD()  # sgd, adam, adamw, adadelta or kron
     focal: float = 0.0  # gamma of the focal loss, which counts what is fitted well for less; 0: cross-entropy
 
@@ -36,8 +35,6 @@ class ERM:
     def loss(self) -> Loss:
         return focal(self.focal) if self.focal else cross_entropy
 
-    def fit(
-        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
-    ) -> Fit:
-        train_model(model, train, self.erm, stage="erm", seed=seed, session=session or Session(), loss=self.loss)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        train_model(model, train, self.erm, stage="erm", session=session, loss=self.loss)
         return Fit(model)

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from unspur.data.base import Split
-from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import require
-from unspur.methods.base import Fit
+from unspur.methods.base import Method
+from unspur.methods.outcome import Baseline, Fit
 from unspur.models.base import cam_layer
+from unspur.parts.masking import Hidden, fine_tune
 from unspur.saliency.maps import Kind, maps_of
 from unspur.saliency.threshold import MeanStd, Soft, Threshold, hide, soften
 from unspur.train.loop import measure
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import SGD, Constant, Optimiser
+from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
 
 PAPER = SGD(weight_decay=1e-4)  # section 3: momentum 0.9, rate 0.01, batches of 128; epochs as a user has time for
 
 
 @dataclass(frozen=True)
-class MaskTune:
+class MaskTune(Method):
     """Hide what a trained model looks at, and fine-tune it for one epoch (MaskTune, section 2).
 
     The maps are of the *predicted* class, not the true one; saliency/threshold.py says how they become masks. The
@@ -36,9 +36,8 @@ class MaskTune:
     """
 
     name: ClassVar[str] = "masktune"
-    needs_groups: ClassVar[bool] = False
-    mixes: ClassVar[bool] = True
-    one_device: ClassVar[bool] = False
+    paper: ClassVar[str] = "arXiv:2210.00055"
+    cost: ClassVar[str] = "1.5"
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     saliency: Kind = "xgradcam"  # xgradcam, gradcam, layercam, scorecam or gradient (works for every model)
     threshold: Threshold = MeanStd()  # mean_std, dataset_mean, top_k or soft
@@ -56,33 +55,29 @@ class MaskTune:
             "Soft masks do not add up: use accumulate=false or a threshold that is not soft.",
         )
 
-    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None) -> None:
         """Class-activation maps need a layer that is a map of the image."""
         if self.saliency != "gradient":
             cam_layer(model, train.sample_shape)
 
-    def fit(
-        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
-    ) -> Fit:
-        session = session or Session()
-        self.check(model, train)
-        train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        train_model(model, train, self.erm, stage="erm", session=session)
         models, seen, rounds, stopped = [model], train, [], None
         for number in range(1, self.iterations + 1):
             masked = self._mask(models[-1], seen if self.accumulate else train, session)
             tuned = copy.deepcopy(models[-1])
             stage = f"iteration-{number}"
-            rate = fine_tune(tuned, masked, self.erm, self.finetune_lr, stage=stage, seed=seed, session=session)
+            rate = fine_tune(tuned, masked, self.erm, self.finetune_lr, stage=stage, session=session)
             accuracy, _ = measure(tuned, masked, session)
-            rounds.append({"train_accuracy": accuracy, **mask_facts(masked)})
+            rounds.append({"train_accuracy": accuracy, **Hidden.of(masked).facts()})
             if self.stop_below is not None and accuracy < self.stop_below:
                 stopped = f"Round {number} fitted {accuracy:.4f} of the masked images, less than {self.stop_below}."
                 break
             models.append(tuned)
             seen = masked
         stages = {"erm": models[0]} | {f"iteration-{n}": tuned for n, tuned in enumerate(models[1:-1], 1)}
-        facts = {**mask_facts(seen), "finetune_lr": rate, "rounds": rounds, "stopped": stopped}
-        return Fit(models[-1], stages, facts, mask_artifacts(seen))
+        figures = {"finetune_lr": rate, "rounds": rounds, "stopped": stopped}
+        return Fit(models[-1], stages, Baseline("erm"), masks=Hidden.of(seen), figures=figures)
 
     def _mask(self, model: nn.Module, split: Split, session: Session) -> Split:
         maps = maps_of(model, split, self.saliency, session.device)
@@ -90,34 +85,3 @@ class MaskTune:
         if isinstance(self.threshold, Soft):
             return split.masked(soften(maps, size))
         return split.masked(hide(self.threshold, maps, size, split.mask))
-
-
-def fine_tune(
-    model: nn.Module, masked: Split, recipe: Optimiser, lr: float | None, *, stage: str, seed: int, session: Session
-) -> float:
-    """One epoch on masked images, as ERM trained but at one rate: ``lr``, or the last that ERM used. Returns it."""
-    erm = session.history.get("erm")
-    rate = lr if lr is not None else erm[-1]["lr"] if erm else recipe.lr
-    once = replace(recipe, lr=rate, epochs=1, schedule=Constant(), until_accuracy=None, until_loss=None)
-    train_model(model, masked, once, stage=stage, seed=seed, session=session)
-    return once.lr
-
-
-def mask_facts(split: Split) -> dict[str, Any]:
-    """How much is hidden, of how many images nothing is, and what the masks cost to keep."""
-    if split.mask is None:
-        return {"masked_fraction": 0.0, "images_unmasked": len(split), "bytes_per_mask": 0}
-    shares = hidden_shares(split.mask)
-    return {
-        "masked_fraction": float(shares.double().mean()),
-        "images_unmasked": int((shares == 0).sum()),
-        "bytes_per_mask": split.mask.bytes_each,
-    }
-
-
-def mask_artifacts(split: Split) -> dict[str, Tensor]:
-    """The final masks as stored with the run: a bit for each pixel."""
-    if split.mask is None:
-        return {}
-    parts = torch.arange(len(split)).split(2000)
-    return {"mask_bits": torch.cat([BitMask.of(split.mask.keep(part) < 0.5).bits for part in parts])}

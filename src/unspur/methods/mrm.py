@@ -13,28 +13,20 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Fit
-from unspur.methods.dcwp import PAPER, Debias, MaskTraining, learn_masks, prune_for_good
+from unspur.methods.base import Method
+from unspur.methods.outcome import Baseline, Fit
 from unspur.models.base import head_of
-from unspur.parts.best import val_scores
+from unspur.parts.debias import Debias, MaskTraining, learn_masks, prune_for_good
 from unspur.parts.mining import GCE, Mined, Miner, require_both
-from unspur.parts.pruning import prunable, pruned
-from unspur.parts.told import (
-    class_warnings,
-    kept_facts,
-    layer_warnings,
-    mask_artifacts,
-    mined_artifacts,
-    mined_facts,
-)
+from unspur.parts.pruning import prunable, pruned, pruned_warnings
+from unspur.parts.select import val_scores
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import Optimiser
+from unspur.train.recipe import Adam, Optimiser
 from unspur.train.session import Session
-from unspur.train.steps import require_one_device
 
 
 @dataclass(frozen=True)
-class MRM:
+class MRM(Method):
     """Prune with plain cross-entropy (DCWP, Eq. 12), reset what is left to its initial weights, and train that anew.
 
     With ``debias`` the masks come from Eq. 11, as DCWP's do: MRM_debias of section 5.3. The second training is like the
@@ -42,10 +34,10 @@ class MRM:
     """
 
     name: ClassVar[str] = "mrm"
-    needs_groups: ClassVar[bool] = False
-    mixes: ClassVar[bool] = True
+    paper: ClassVar[str] = "Zhang et al., 2021"
+    cost: ClassVar[str] = "2.5"
     one_device: ClassVar[bool] = True
-    erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
+    erm: Optimiser = Adam(lr=0.01, epochs=47, batch_size=256)  # as DCWP's: sgd, adam, adamw, adadelta or kron
     masks: MaskTraining = MaskTraining()  # up and align count with debias only
     debias: bool = False  # whether the masks are learnt with mined samples drawn more often, and aligned
     epochs_again: int | None = None  # of the second training; none: as many as of the first
@@ -57,43 +49,34 @@ class MRM:
         again = self.epochs_again
         require(again is None or again >= 1, f"epochs_again must be at least 1 but got {again}.")
 
-    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None) -> None:
         """There must be weights to prune, and with ``debias`` features to align."""
         prunable(model)
         if self.debias and self.masks.align:
             head_of(model)
 
-    def fit(
-        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
-    ) -> Fit:
-        session = session or Session()
-        require_one_device(session, "MRM")
-        self.check(model, train)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         start = copy.deepcopy(model.state_dict())
-        mined = self._mine(model, train, val, seed, session) if self.debias else None
-        train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
+        mined = self._mine(model, train, val, session) if self.debias else None
+        train_model(model, train, self.erm, stage="erm", session=session)
         stages = {"erm": copy.deepcopy(model)}
         # With nothing mined and lambda_up = 1 every sample is drawn alike, and Eq. 11 is Eq. 12.
         recipe = self.masks if mined is not None else replace(self.masks, up=1.0, align=0.0)
         none = torch.zeros(len(train), dtype=torch.bool)
         debias = Debias(none if mined is None else mined.train, "sample", self.temperature)
         score = partial(val_scores, val=val, mined=mined and mined.val, session=session)
-        masks = learn_masks(model, train, debias, recipe, score, seed=seed, session=session)
-        stages["pruned"] = prune_for_good(model, train, debias, recipe, masks, seed=seed, session=session)
+        masks = learn_masks(model, train, debias, recipe, score, session)
+        stages["pruned"] = prune_for_good(model, train, debias, recipe, masks, session)
         model.load_state_dict(start)
         again = self.erm if self.epochs_again is None else replace(self.erm, epochs=self.epochs_again)
         with pruned(model, masks):
-            train_model(model, train, again, stage="retraining", seed=seed, session=session)
-        facts = {**kept_facts(masks), "warnings": layer_warnings(masks)}
-        stored = mask_artifacts(masks)
+            train_model(model, train, again, stage="retraining", session=session)
+        warnings = pruned_warnings(masks)
         if mined is not None:
-            facts = mined_facts(mined.train, train.y) | facts
-            facts["warnings"] = class_warnings(mined.train, train.y) + facts["warnings"]
-            facts["warnings"] += debias.pair_warnings(recipe, train.y, seed)
-            stored |= mined_artifacts(mined)
-        return Fit(model, stages, facts, stored)
+            warnings = [*mined.warnings(), *warnings, *debias.pair_warnings(recipe, train, session)]
+        return Fit(model, stages, Baseline("erm"), mining=mined, pruning=masks, warnings=warnings)
 
-    def _mine(self, model: nn.Module, train: Split, val: Split | None, seed: int, session: Session) -> Mined:
-        mined = self.mining.mine(copy.deepcopy(model), train, val, seed=seed, session=session)
+    def _mine(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Mined:
+        mined = self.mining.mine(copy.deepcopy(model), train, val, session)
         require_both(mined.train)
         return mined

@@ -13,18 +13,19 @@ from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import UnspurError
-from unspur.methods.base import Fit
-from unspur.methods.masktune import PAPER, fine_tune, mask_artifacts, mask_facts
+from unspur.methods.base import Method
+from unspur.methods.outcome import Baseline, Fit
 from unspur.models.base import cam_layer
+from unspur.parts.masking import Hidden, fine_tune
 from unspur.saliency.maps import maps_of
 from unspur.saliency.threshold import Hard, MeanStd, hide
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import Optimiser
+from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class RandMask:
+class RandMask(Method):
     """MaskTune with a square at a random place of each image in the map's place (MaskTune, Figure 2 and Table 6).
 
     ``same_area`` hides a square of the area that MaskTune would hide of that image, to the nearest whole side: the
@@ -33,30 +34,25 @@ class RandMask:
     """
 
     name: ClassVar[str] = "randmask"
-    needs_groups: ClassVar[bool] = False
-    mixes: ClassVar[bool] = True
-    one_device: ClassVar[bool] = False
-    erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
+    paper: ClassVar[str] = "arXiv:2210.00055"
+    cost: ClassVar[str] = "1.5"
+    erm: Optimiser = SGD(weight_decay=1e-4)  # as MaskTune's: sgd, adam, adamw, adadelta or kron
     area: Literal["same_area", "window"] = "same_area"  # how large the hidden square is
     threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k
     finetune_lr: float | None = None  # none: the last rate that ERM used
 
-    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None) -> None:
         """Squares need images, and the area that MaskTune would hide needs its maps."""
         if len(train.sample_shape) != 3:
             raise UnspurError("RandMask hides squares of images; this data set has vectors.")
         if self.area == "same_area":
             cam_layer(model, train.sample_shape)
 
-    def fit(
-        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
-    ) -> Fit:
-        session = session or Session()
-        self.check(model, train)
-        train_model(model, train, self.erm, stage="erm", seed=seed, session=session)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        train_model(model, train, self.erm, stage="erm", session=session)
         erm = copy.deepcopy(model)
         height, width = train.sample_shape[-2:]
-        generator = stream(seed, "randmask")
+        generator = stream(session.seed, "randmask")
         if self.area == "window":
             sides = torch.randint(2, min(height, width) // 2 + 1, (len(train),), generator=generator)
         else:
@@ -64,8 +60,8 @@ class RandMask:
             shares = hidden_shares(hide(self.threshold, maps, (height, width)))
             sides = (shares * height * width).sqrt().round().long()
         masked = train.masked(BitMask.of(random_squares(sides, height, width, generator)))
-        fine_tune(model, masked, self.erm, self.finetune_lr, stage="iteration-1", seed=seed, session=session)
-        return Fit(model, {"erm": erm}, mask_facts(masked), mask_artifacts(masked))
+        fine_tune(model, masked, self.erm, self.finetune_lr, stage="iteration-1", session=session)
+        return Fit(model, {"erm": erm}, Baseline("erm"), masks=Hidden.of(masked))
 
 
 def random_squares(sides: Tensor, height: int, width: int, generator: torch.Generator) -> Tensor:

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from unspur.core.seeds import derive, seeded, stream
-from unspur.data.base import Batch, Dataset, Split
-from unspur.errors import Diverged, UnspurError, require
-from unspur.methods.base import Fit
+from unspur.core.options import renamed
+from unspur.data.base import Batch, Split
+from unspur.errors import UnspurError, require
+from unspur.methods.base import Method
+from unspur.methods.outcome import Baseline, Fit
 from unspur.models.base import evaluating, head_of
-from unspur.models.catalog import arch_named
-from unspur.models.classifier import Normalize
-from unspur.models.spec import ArchSpec
 from unspur.parts.layers import from_input, from_layer, frozen_up_to, layer_named, with_output
 from unspur.parts.opposition import Distance, Over, Scalar, opposition, scalar_of, similarities
-from unspur.train.loop import epoch_batches, reaching
+from unspur.parts.student import Scale, classes_of, new_student
+from unspur.train.loop import Minimised
+from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy
+from unspur.train.orders import Passes
 from unspur.train.recipe import Adadelta, Cosine, Optimiser
 from unspur.train.session import Session
-from unspur.train.steps import require_one_device
 
 STAGE = "ule"
 
-Scale = Literal["none", "equal"]
-
 
 @dataclass(frozen=True)
-class ULE:
+class ULE(Method):
     """Unlearning from experience: a teacher whose saliency is driven to the opposite of a biased student's (ULE, 3).
 
     Both networks see identical batches and take their steps in parallel. The student minimises cross-entropy; the
@@ -56,14 +53,16 @@ class ULE:
     What lambda does depends on the number of steps: the longer the training, the more cross-entropy wins. The paper
     chooses it for each data set. Here it is the smallest that costs at most one point of accuracy on held-out images as
     they are, for which no group label is needed: 0.05 for the code, 0.02 for colours, 0.1 without a shortcut. Matching
-    gradients is local: `metrics.shortcut` tells what it achieved. Runs on one device.
+    gradients is local: `metrics.shortcut` shows what it achieved. Runs on one device.
     """
 
     name: ClassVar[str] = "ule"
-    needs_groups: ClassVar[bool] = False
+    paper: ClassVar[str] = "UnLearning from Experience"
+    cost: ClassVar[str] = "3.5"
+    own_stages: ClassVar[tuple[str, ...]] = ("student",)
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True
-    erm: Optimiser = Adadelta(schedule=Cosine())  # how both networks are trained: sgd, adam, adamw or adadelta
+    training: Optimiser = renamed("erm", Adadelta(schedule=Cosine()))  # of both networks: sgd, adam, adamw, adadelta
     lam: float = 0.05  # lambda of Eq. 3, in [0, 1]: the weight of the teacher's cross-entropy; 1 is ERM
     student: str | None = None  # its architecture; none: the teacher's, starting as a copy of it with a new head
     compare: Literal["saliency", "activations"] = "saliency"  # what Eq. 2 is about
@@ -76,7 +75,7 @@ class ULE:
 
     def __post_init__(self) -> None:
         require(0 <= self.lam <= 1, f"lam must lie in [0, 1] but got {self.lam}.")
-        require(self.erm.asam == 0, "ULE has a second derivative of its own, so erm.asam must be 0.")
+        require(self.training.asam == 0, "ULE has a second derivative of its own, so training.asam must be 0.")
         require(
             self.layer is None or self.compare == "activations" or self.student is None,
             "Saliency at a layer needs the same layer in both networks; leave student out, or use compare=activations.",
@@ -86,10 +85,8 @@ class ULE:
             "student_layer is for compare=activations; with saliency both networks are looked at in the same place.",
         )
 
-    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None) -> None:
         """Both networks must have the layers that are named, and something that trains on the right side of them."""
-        if not len(train):
-            raise UnspurError("There is nothing to train on: the training set is empty.")
         some = train.batch(torch.arange(min(2, len(train)))).x
         for role, network in {"teacher": model, "student": self.stage_model("student", model, train, seed=0)}.items():
             device = next((p.device for p in network.parameters()), some.device)
@@ -102,34 +99,50 @@ class ULE:
                 if self.compare == "activations":
                     _require_trainable(self, role, look.forward(some.to(device))[1])
 
-    def fit(
-        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
-    ) -> Fit:
-        self.check(model, train)
-        return self.fit_pair(model, self.stage_model("student", model, train, seed), train, seed=seed, session=session)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        return self.fit_pair(model, self.stage_model("student", model, train, session.seed), train, session)
 
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
         """The student before its training, for the teacher ``model``: what the weights of the stage belong to."""
         return new_student(self.student, model, train, seed)
 
-    def fit_pair(
-        self, teacher: nn.Module, student: nn.Module, train: Split, *, seed: int = 0, session: Session | None = None
-    ) -> Fit:
+    def fit_pair(self, teacher: nn.Module, student: nn.Module, train: Split, session: Session) -> Fit:
         """Train any two networks for the same inputs and classes, in place."""
-        session = session or Session()
-        require_one_device(session, "ULE")
-        if not len(train):
-            raise UnspurError("There is nothing to train on: the training set is empty.")
         some = train.batch(torch.arange(min(2, len(train)))).x
         _require_same_classes(teacher, student, some)
-        models = {"teacher": teacher.to(session.device), "student": student.to(session.device)}
+        some, models = some.to(session.device), {"teacher": teacher, "student": student}
         with contextlib.ExitStack() as stack:
-            looks = {}
-            for role, model in models.items():
-                looks[role] = stack.enter_context(self._looking(model, self._place(role), some.to(session.device)))
-            networks = {role: _Network.of(model, looks[role], self.erm) for role, model in models.items()}
-            figures = _train(self, networks["student"], networks["teacher"], train, seed, session)
-        return Fit(teacher, {"student": student}, {"last_epoch": figures})
+            looks = {
+                role: stack.enter_context(self._looking(model.to(session.device), self._place(role), some))
+                for role, model in models.items()
+            }
+            pair = _Pair(teacher, student, [*looks["teacher"].still, *looks["student"].still])
+
+            def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
+                return self._losses(pair, looks, batch, step)
+
+            order = Passes(by_rank=False)
+            train_model(pair, train, self.training, stage=STAGE, session=session, objective=objective, order=order)
+        lines = session.history.get(STAGE, [])
+        last = {name: lines[-1][name] for name in FIGURES} if lines else {}
+        return Fit(teacher, {"student": student}, Baseline("student", "student"), figures={"last_epoch": last})
+
+    def _losses(self, pair: _Pair, looks: Mapping[str, _Look], batch: Batch, step: int) -> Minimised:
+        """Eq. 3 for the teacher and cross-entropy for the student, which know nothing of each other's gradients."""
+        logits, at = looks["student"].forward(batch.x)
+        student_ce = cross_entropy(logits, batch).mean()
+        student_right = _share_right(logits, batch)
+        seen = self.seen(logits, at, batch, differentiable=False) if self.lam < 1 else None
+        logits, at = looks["teacher"].forward(batch.x)
+        ce = loss = cross_entropy(logits, batch).mean()
+        apart = torch.zeros_like(ce)
+        if seen is not None:
+            own = self.seen(logits, at, batch, differentiable=True)
+            _require_signal(self, {"teacher": (pair.teacher, own), "student": (pair.student, seen)}, step)
+            apart = opposition(seen, own, self.over, self.distance)
+            loss = self.teacher_loss(ce, apart)
+        found = (ce, _share_right(logits, batch), apart, student_ce, student_right)
+        return Minimised(loss + student_ce, logged=dict(zip(FIGURES, found, strict=True)))
 
     def _place(self, role: str) -> str | None:
         """The layer to look at in the teacher or the student."""
@@ -164,152 +177,50 @@ class ULE:
         return self.lam * ce + (1 - self.lam) * size * apart
 
 
+FIGURES = ("loss", "accuracy", "opposition", "student_loss", "student_accuracy")  # of an epoch, the teacher's first
+
+
 class _Look(NamedTuple):
     forward: Callable[[Tensor], tuple[Tensor, Tensor]]  # logits, and the place that is looked at
     still: list[nn.Module]  # frozen layers, which stay in evaluation mode
 
 
-class _Network(NamedTuple):
-    """One of the two networks and how it is trained."""
+class _Pair(nn.Module):
+    """Two networks that train beside each other; the teacher is the one that answers."""
 
-    model: nn.Module
-    look: _Look
-    parameters: list[nn.Parameter]
-    optimiser: torch.optim.Optimizer
+    memory_format = torch.preserve_format  # second derivatives are not faster in another layout
 
-    @classmethod
-    def of(cls, model: nn.Module, look: _Look, recipe: Optimiser) -> _Network:
-        parameters = [p for p in model.parameters() if p.requires_grad]
-        return cls(model, look, parameters, recipe.optimiser(parameters))
+    def __init__(self, teacher: nn.Module, student: nn.Module, still: list[nn.Module]) -> None:
+        super().__init__()
+        self.student, self.teacher = student, teacher
+        self.still = tuple(still)  # not in a list, which would register them once more
 
-    def train_mode(self) -> None:
-        self.model.train()
-        for layer in self.look.still:
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.teacher(x)
+        return logits
+
+    def train(self, mode: bool = True) -> _Pair:
+        super().train(mode)
+        for layer in self.still:
             layer.training = False
-
-    def backward(self, loss: Tensor) -> None:
-        self.optimiser.zero_grad()
-        loss.backward(inputs=self.parameters)  # and not to the input
-
-    def state(self) -> dict[str, Any]:
-        return {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        return self
 
 
-def new_student(arch: str | None, teacher: nn.Module, train: Split, seed: int, weights: str | None = None) -> nn.Module:
-    """A student for ``teacher``: of ``arch``, or a copy of the teacher whose head is drawn anew.
-
-    It begins with ``weights``, as `arch.weights` names them (None: the architecture's default), and normalises its
-    input as these were trained, else as the teacher does, if that is possible.
-    """
-    seed = derive(seed, "student")
-    if arch is None:
-        student = copy.deepcopy(teacher)
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            head_of(student).reset_parameters()
-        return student
-    some = train.batch(torch.arange(min(2, len(train)))).x
-    classes = tuple(str(label) for label in range(_classes(teacher, some)))
-    first = next((layer for layer in teacher.modules() if isinstance(layer, Normalize)), None)
-    mean, std = (None, None) if first is None else (tuple(v.flatten().tolist()) for v in (first.mean, first.std))
-    if mean is not None and len(mean) != train.sample_shape[0]:
-        mean, std = None, None  # the teacher repeats grey images
-    spec: ArchSpec = arch_named(arch)
-    if weights is not None:
-        spec = replace(spec, weights=weights)  # type: ignore[type-var]
-    return spec.build(Dataset("train", train, train, {}, classes, mean=mean, std=std), seed=seed)
-
-
-def _train(
-    method: ULE, student: _Network, teacher: _Network, split: Split, seed: int, session: Session
-) -> dict[str, float]:
-    """Both networks on identical batches, epoch by epoch, resumable; the figures of the last epoch."""
-    recipe, done, finished, figures = method.erm, 0, False, {}
-    if state := session.load(STAGE):
-        student.load(state["student"])
-        teacher.load(state["teacher"])
-        done, finished, figures = state["epoch"], state["finished"], state["figures"]
-    while done < recipe.epochs and not finished:
-        figures = _epoch(method, student, teacher, split, done, seed, session)
-        done += 1
-        if reached := reaching(teacher.model, split, recipe, session):
-            finished, (figures["accuracy"], figures["loss"]) = True, reached
-        session.log(STAGE, epoch=done, **figures, lr=teacher.optimiser.param_groups[0]["lr"])
-        state = {"student": student.state(), "teacher": teacher.state(), "figures": figures}
-        session.save(STAGE, state | {"epoch": done, "finished": finished})
-    student.model.eval()
-    teacher.model.eval()
-    return figures
-
-
-def _epoch(
-    method: ULE, student: _Network, teacher: _Network, split: Split, epoch: int, seed: int, session: Session
-) -> dict[str, float]:
-    """One pass over the split; the running means."""
-    recipe = method.erm
-    batches = epoch_batches(len(split), recipe.batch_size, stream(seed, STAGE, epoch, "order"))
-    moves = stream(seed, STAGE, epoch, "augment")
-    student.train_mode()
-    teacher.train_mode()
-    total = torch.zeros(5, device=session.device)
-    with seeded(seed, STAGE, epoch):
-        for number, batch in enumerate(split.batches(batches, session.device, moves)):
-            step = epoch * len(batches) + number
-            for group in (*student.optimiser.param_groups, *teacher.optimiser.param_groups):
-                group["lr"] = recipe.rate(epoch + number / len(batches), step)
-            total += _step(method, student, teacher, batch, step) * len(batch.y)
-            session.progress(STAGE, (step + 1) / (recipe.epochs * len(batches)))
-    names = ("loss", "accuracy", "opposition", "student_loss", "student_accuracy")
-    return dict(zip(names, (total / len(split)).tolist(), strict=True))
-
-
-def _step(method: ULE, student: _Network, teacher: _Network, batch: Batch, step: int) -> Tensor:
-    """One step of both networks; the teacher's loss, accuracy and opposition, the student's loss and accuracy."""
-    unlearns = method.lam < 1
-    logits, at = student.look.forward(batch.x)
-    student_ce = cross_entropy(logits, batch).mean()
-    student_right = (logits.argmax(1) == batch.y).float().mean()
-    seen = method.seen(logits, at, batch, differentiable=False) if unlearns else None
-    student.backward(student_ce)
-
-    logits, at = teacher.look.forward(batch.x)
-    ce = loss = cross_entropy(logits, batch).mean()
-    apart = torch.zeros_like(ce)
-    if seen is not None:
-        own = method.seen(logits, at, batch, differentiable=True)
-        _require_signal(method, {"teacher": (teacher, own), "student": (student, seen)}, step)
-        apart = opposition(seen, own, method.over, method.distance)
-        loss = method.teacher_loss(ce, apart)
-    if not torch.isfinite(loss + student_ce):
-        raise Diverged(STAGE, step)
-    teacher.backward(loss)
-    student.optimiser.step()
-    teacher.optimiser.step()
-    right = (logits.argmax(1) == batch.y).float().mean()
-    return torch.stack([ce, right, apart, student_ce, student_right]).detach()
-
-
-def _classes(model: nn.Module, x: Tensor) -> int:
-    device = next((p.device for p in model.parameters()), x.device)
-    with evaluating(model), torch.no_grad():
-        return int(model(x.to(device)).shape[1])
+def _share_right(logits: Tensor, batch: Batch) -> Tensor:
+    return (logits.argmax(1) == batch.y).float().mean()
 
 
 def _require_same_classes(teacher: nn.Module, student: nn.Module, x: Tensor) -> None:
-    ours, theirs = _classes(teacher, x), _classes(student, x)
+    ours, theirs = classes_of(teacher, x), classes_of(student, x)
     require(ours == theirs, f"Teacher and student must tell the same classes apart, but they have {ours} and {theirs}.")
 
 
-def _require_signal(method: ULE, both: Mapping[str, tuple[_Network, Tensor]], step: int) -> None:
+def _require_signal(method: ULE, both: Mapping[str, tuple[nn.Module, Tensor]], step: int) -> None:
     """Eq. 2 needs something to compare, and something that the teacher can change."""
     for role, (network, seen) in both.items():
         if not seen.any():
-            advice = "lower erm.lr, and with scalar=probability use scalar=logit"
-            if not head_of(network.model).weight.any():  # as vision transformers are built
+            advice = "lower training.lr, and with scalar=probability use scalar=logit"
+            if not head_of(network).weight.any():  # as vision transformers are built
                 advice = "its last layer is zero, so begin with weights in which it is not (arch.weights)"
             raise UnspurError(
                 f"The {method.compare} of the {role} is zero everywhere at step {step}: nothing it sees changes its "

@@ -11,20 +11,20 @@ from torch import Tensor, nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Fit
-from unspur.methods.ule import Scale, new_student
+from unspur.methods.base import Method
+from unspur.methods.outcome import Baseline, Fit
 from unspur.parts.heads import Compare, Eq3
-from unspur.parts.last_layer import Cached, Groups, Plan, cached, cached_apart, check_head, require_trainable, search
+from unspur.parts.last_layer import Cached, ChosenBy, Plan, cached, cached_apart, check_head, require_trainable, search
 from unspur.parts.opposition import Distance, Over
 from unspur.parts.select import Rule, validation_groups
+from unspur.parts.student import Scale, new_student
 from unspur.train.session import Session
-from unspur.train.steps import require_one_device
 
 STAGE = "heads"
 
 
 @dataclass(frozen=True)
-class ULELastLayer:
+class ULELastLayer(Method):
     """Unlearning from experience in the last layer of a frozen network, over a grid of settings (ULE, 3.1 and 4).
 
     The paper's grid is the default: 11 lambdas, 5 rates, standard and strong L2, 300 epochs, a look at the validation
@@ -43,7 +43,9 @@ class ULELastLayer:
     """
 
     name: ClassVar[str] = "ule_last_layer"
-    needs_groups: ClassVar[bool] = False
+    paper: ClassVar[str] = "UnLearning from Experience"
+    cost: ClassVar[str] = "frozen features"
+    own_stages: ClassVar[tuple[str, ...]] = ("student",)
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True
     lams: tuple[float, ...] = tuple(step / 10 for step in range(11))  # lambda of Eq. 3, each in [0, 1]; 1 is ERM
@@ -70,7 +72,7 @@ class ULELastLayer:
         loss = Eq3(compare, self.over, self.distance, self.scale == "equal")
         return Plan(self.lams, self.lrs, self.l2s, self.epochs, self.every, self.batch_size, self.momentum, loss)
 
-    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+    def check(self, model: nn.Module, train: Split, val: Split | None) -> None:
         """The networks must end in one linear layer, and there must be what the choice of settings needs."""
         require(
             self.student is not None or self.student_weights is None,
@@ -82,40 +84,34 @@ class ULELastLayer:
         if val is not None and len(self.lams) * len(self.lrs) * len(self.l2s) > 1:
             validation_groups("mean" if self.rule == "mined_group" else self.rule, val)  # mistakes are not known yet
 
-    def fit(
-        self, model: nn.Module, train: Split, *, val: Split | None = None, seed: int = 0, session: Session | None = None
-    ) -> Fit:
-        session = session or Session()
-        require_one_device(session, "ULE")
-        self.check(model, train, val)
-        val = val if val is not None and len(val) else None
-        student = new_student(self.student, model, train, seed, self.student_weights)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        student = new_student(self.student, model, train, session.seed, self.student_weights)
         data = (cached if self.student is None else cached_apart)(model, student, train, val, session)
-        facts: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
         groups = None
         if val is not None and data.val_x is not None:
-            wrong = biased_mistakes(self.plan, data, seed=seed, session=session) if self.rule == "mined_group" else None
-            groups = Groups(self.rule, validation_groups(self.rule, val, wrong))
-            facts = {"rule": self.rule} | ({} if wrong is None else {"mined": int(wrong.sum())})
-        found = search(self.plan, data, groups, stage=STAGE, seed=seed, session=session)
+            wrong = biased_mistakes(self.plan, data, session) if self.rule == "mined_group" else None
+            groups = ChosenBy(self.rule, validation_groups(self.rule, val, wrong))
+            figures = {"rule": self.rule} | ({} if wrong is None else {"mined": int(wrong.sum())})
+        found = search(self.plan, data, groups, stage=STAGE, session=session)
         found.give(model, student)
-        facts |= {"chosen": found.chosen(), "sensitivity": sensitivity(found.table), "grid": found.table}
-        return Fit(model.eval(), {"student": student.eval()}, facts)
+        figures |= {"chosen": found.chosen(), "sensitivity": sensitivity(found.table), "grid": found.table}
+        return Fit(model.eval(), {"student": student.eval()}, Baseline("student", "student"), figures=figures)
 
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
         """A student for the teacher ``model``, to take the weights of the stage: those it began with are not needed."""
         return new_student(self.student, model, train, seed, None if self.student is None else "none")
 
 
-def biased_mistakes(plan: Plan, data: Cached, *, seed: int, session: Session) -> Tensor:
+def biased_mistakes(plan: Plan, data: Cached, session: Session) -> Tensor:
     """Which validation samples an ERM head with the grid's strongest L2 gets wrong, at the rate that makes them fewest.
 
     Strong regularisation leaves a head the features that are easiest to use. On drawn features with a shortcut its
     mistakes were conflicting samples nine times out of ten; those of the best ERM head of all were so four times.
     """
     plan = plan._replace(lams=(1.0,), l2s=(max(plan.l2s),))
-    everybody = Groups("mean", torch.zeros(len(data.val_y), dtype=torch.long))
-    return ~search(plan, data, everybody, stage="biased", seed=seed, session=session).right
+    everybody = ChosenBy("mean", torch.zeros(len(data.val_y), dtype=torch.long))
+    return ~search(plan, data, everybody, stage="biased", session=session).right
 
 
 def sensitivity(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unspur.evaluation.scores import ScoreName
 from unspur.papers.table import Abstaining, Cell, Score, Setup, Table, quoted
 
 SOURCE = "arXiv:2210.00055"
@@ -29,13 +30,13 @@ CATS = (
 
 
 def pair(
-    row: str, made: Setup, test: str, columns: dict[str, str], values: dict[str, tuple[float, float | None]]
+    row: str, made: Setup, test: str, columns: dict[str, ScoreName], values: dict[str, tuple[float, float | None]]
 ) -> list[Cell]:
     """A row's cells: column to score, with the published value and deviation."""
     return [Cell(row, column, *values[column], made, Score(test, field)) for column, field in columns.items()]
 
 
-WORST_AVERAGE = {"worst-group accuracy": "worst_group_accuracy", "average accuracy": "train_weighted_accuracy"}
+WORST_AVERAGE: dict[str, ScoreName] = {"worst-group accuracy": "worst_group_accuracy", "average accuracy": "train_weighted_accuracy"}
 HEADS = tuple(WORST_AVERAGE)
 
 TABLE_1 = Table(

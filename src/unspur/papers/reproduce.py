@@ -18,7 +18,8 @@ from unspur.papers.ule import TABLES as ULE
 from unspur.runs.config import Config
 from unspur.runs.convergence import Ended, usable
 from unspur.runs.experiment import run
-from unspur.runs.folder import ENDED, Run, writable
+from unspur.runs.folder import Run, writable
+from unspur.runs.result import ENDED, Result
 from unspur.version import commit
 
 TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *DCWP, *LARGE_LR)}
@@ -135,9 +136,7 @@ class _Found:
     ended: dict[Setup, list[Ended]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)  # what could not be run to its end
 
-    def add(
-        self, setup: Setup, result: Mapping[str, Any], measured: Mapping[Cell, float], fitted: float | None
-    ) -> None:
+    def add(self, setup: Setup, result: Result, measured: Mapping[Cell, float], fitted: float | None) -> None:
         self.ended.setdefault(setup, []).append(Ended(result, fitted))
         for cell, value in measured.items():
             self.values.setdefault(cell, {}).setdefault(setup, []).append(value)
@@ -149,10 +148,10 @@ class _Found:
         self.skipped[setup] = why
         return self._label(setup)
 
-    def diverged(self, setup: Setup, result: Mapping[str, Any]) -> None:
+    def diverged(self, setup: Setup, result: Result) -> None:
         """Remember a run of ``setup`` that has."""
         self.ended.setdefault(setup, []).append(Ended(result, None))
-        self.skipped[setup] = result["reason"]
+        self.skipped[setup] = result.get("reason", "")
 
     def all(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """The whole table as plain values, and how it was ``made``; the commit is that of this reading."""
@@ -183,7 +182,7 @@ class _Found:
 
 def _measure(
     table: Table, setup: Setup, config: Config, runs: Path, data_dir: Path | None
-) -> tuple[dict[str, Any], dict[Cell, float]]:
+) -> tuple[Result, dict[Cell, float]]:
     """One run of ``setup`` and what the table's cells read from it."""
     result = run(config, runs, data_dir=data_dir, resume=True, progress=True)
     if result["status"] != "done":

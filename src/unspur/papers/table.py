@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from unspur.data.files.fetch import DataFiles
 from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.analysis import figures
-from unspur.evaluation.scores import predict
+from unspur.evaluation.scores import ScoreName, predict
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config, configure
 from unspur.runs.folder import Run
+from unspur.runs.result import Result
 
 
 class Measure(Protocol):
     """Where in a finished run a cell's value is, in the table's own unit."""
 
-    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None: ...
+    def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ class Score:
     """A score on a test set, of the result or of an earlier stage of it."""
 
     test: str
-    field: str = "accuracy"
+    field: ScoreName = "accuracy"
     stage: str | None = None
 
-    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
-        block = result["stages"][self.stage] if self.stage else result
-        value = block["tests"][self.test][self.field]
+    def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None:
+        tests = result["stages"][self.stage]["tests"] if self.stage else result["tests"]
+        value = tests[self.test][self.field]
         return None if value is None else 100 * value
 
 
@@ -43,8 +44,8 @@ class Fact:
     group: str
     field: str
 
-    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
-        value = result["facts"][self.group][self.field]
+    def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None:
+        value = cast(Mapping[str, Any], result["facts"])[self.group][self.field]
         return None if value is None else 100 * value
 
 
@@ -57,7 +58,7 @@ class Abstaining:
     target: float
     field: str  # coverage or error
 
-    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+    def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None:
         scores = _selective(run, data_dir)[self.test][self.mode]
         point = next(point for point in scores["at_coverages"] if point["target"] == self.target)
         value: float | None = point[self.field]
@@ -68,7 +69,7 @@ class Abstaining:
 class Trained:
     """The result's accuracy on the images that it was trained on, as they are and without dropout."""
 
-    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+    def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None:
         return 100 * _training_accuracy(run, data_dir)
 
 
@@ -78,7 +79,7 @@ class Analysed:
 
     figure: str
 
-    def of(self, run: Run, result: dict[str, Any], data_dir: Path | None) -> float | None:
+    def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None:
         analysis = stored_analysis(run.folder) or analyze(run.folder, data_dir=data_dir)
         return figures(analysis).get(self.figure)
 

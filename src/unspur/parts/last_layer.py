@@ -16,7 +16,7 @@ from unspur.models.base import head_of
 from unspur.parts.features import features_of, require_linear_head
 from unspur.parts.heads import Eq3, Head, HeadBatch, Pairs
 from unspur.parts.select import Rule, choose, scores
-from unspur.train.loop import epoch_batches
+from unspur.train.orders import epoch_batches
 from unspur.train.session import Session
 
 
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     loss: Eq3
 
 
-class Groups(NamedTuple):
+class ChosenBy(NamedTuple):
     """By what the best is chosen."""
 
     rule: Rule
@@ -97,13 +97,12 @@ def cached_apart(teacher: nn.Module, student: nn.Module, train: Split, val: Spli
 def search(
     plan: Plan,
     data: Cached,
-    groups: Groups | None,
+    groups: ChosenBy | None,
     *,
     stage: str,
-    seed: int,
     session: Session,
     weight: Tensor | None = None,
-) -> Found:
+) -> GridSearch:
     """Train the whole grid at once, and keep the best of all points and epochs on the validation set.
 
     ``groups`` says what is best; without it the only point is kept as it is at the end. ``weight`` is each training
@@ -115,14 +114,14 @@ def search(
         groups is not None or len(pairs.points) == 1,
         f"Choosing among {len(pairs.points)} settings needs validation data; hold some out, or fix every setting.",
     )
-    found, done = Found(pairs), 0
+    found, done = GridSearch(pairs), 0
     if state := session.load(stage):
         pairs.load(state["pairs"])
         found.load(state["found"])
         done = state["epoch"]
     share = None if weight is None else (weight / weight.mean()).to(data.x)
     for epoch in range(done, plan.epochs):
-        batches = epoch_batches(len(data.x), plan.batch_size, stream(seed, stage, epoch, "order"))
+        batches = epoch_batches(len(data.x), plan.batch_size, stream(session.seed, stage, epoch, "order"))
         for chosen in batches:
             index = chosen.to(data.x.device)
             pairs.step(HeadBatch(data.x[index], data.targets[:, index], 1.0 if share is None else share[index]))
@@ -135,7 +134,7 @@ def search(
     return found
 
 
-class Found:
+class GridSearch:
     """The best of a grid so far, and the best that each of its points has shown."""
 
     def __init__(self, pairs: Pairs) -> None:
@@ -143,7 +142,7 @@ class Found:
         self.best: dict[str, Any] = {"score": -1.0, "mean": -1.0}
         self.table: list[dict[str, Any]] = [{**point._asdict(), "score": None, "epoch": None} for point in pairs.points]
 
-    def look(self, epoch: int, data: Cached, groups: Groups | None) -> dict[str, float]:
+    def look(self, epoch: int, data: Cached, groups: ChosenBy | None) -> dict[str, float]:
         """Compare the teachers, as they are after ``epoch``, with the best so far; what to log of the best."""
         if groups is None or data.val_x is None:
             self._keep(0, epoch=epoch, score=None)

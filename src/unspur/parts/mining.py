@@ -6,20 +6,35 @@ Mining looks at the samples as they are stored, without augmentation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from unspur.data.base import Split, aligned_with
 from unspur.errors import UnspurError, require
-from unspur.train.loop import Loss, Moment, epoch_batches, outputs
+from unspur.train.loop import Carry, Moment, outputs
 from unspur.train.loop import train as train_model
-from unspur.train.losses import confident_cross_entropy, cross_entropy, generalised_cross_entropy
+from unspur.train.losses import Loss, confident_cross_entropy, cross_entropy, generalised_cross_entropy
 from unspur.train.recipe import SGD, Adam, Optimiser
 from unspur.train.session import Session
 
 STAGE = "mining"
+GIVEN_UP = 0.5  # a class of which more is mined was not learned: no shortcut, whatever it is, misses most of a class
+
+
+class MinedFacts(TypedDict, total=False):
+    """How many samples were mined, in all and of each class."""
+
+    mined: int
+    mined_by_class: list[int]
+
+
+class MiningQuality(TypedDict):
+    """How many of the mined samples are bias-conflicting, and how many of those are mined; None where unknown."""
+
+    precision: float | None
+    recall: float | None
 
 
 class Mined(NamedTuple):
@@ -27,6 +42,31 @@ class Mined(NamedTuple):
 
     train: Tensor
     val: Tensor | None  # of the validation set, by the same biased model
+    y: Tensor  # the training samples' labels
+
+    def facts(self) -> MinedFacts:
+        """What a result says of it."""
+        by_class = torch.bincount(self.y[self.train], minlength=int(self.y.max()) + 1).tolist()
+        return {"mined": int(self.train.sum()), "mined_by_class": by_class}
+
+    def artifacts(self) -> dict[str, Tensor]:
+        """The mined samples' places in the training and in the validation set, as stored with the run."""
+        parts = {"mined": self.train, "mined_val": self.val}
+        return {name: taken.nonzero().squeeze(1) for name, taken in parts.items() if taken is not None}
+
+    def warnings(self) -> list[str]:
+        """A sentence for each class of which nothing is mined, or most of it."""
+        said = []
+        for label in self.y.unique().tolist():
+            share = float(self.train[self.y == label].double().mean())
+            if share == 0:
+                said.append(f"No sample of class {label} was mined, so none of it is drawn more often.")
+            elif share > GIVEN_UP:
+                said.append(
+                    f"Of class {label} {100 * share:.0f} % was mined: the biased model gave the class up, which says "
+                    "nothing of a shortcut. Lower mining.training.lr, or take another miner."
+                )
+        return said
 
 
 def _require_training(recipe: Optimiser) -> None:
@@ -50,8 +90,8 @@ class GCE:
         require(0 < self.q <= 1, f"mining.q must lie in (0, 1] but got {self.q}.")
         _require_training(self.training)
 
-    def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
-        return _misclassified(model, train, val, self.training, generalised_cross_entropy(self.q), seed, session)
+    def mine(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Mined:
+        return misclassified(model, train, val, self.training, session, generalised_cross_entropy(self.q))
 
 
 @dataclass(frozen=True)
@@ -68,8 +108,8 @@ class EarlyStopped:
     def __post_init__(self) -> None:
         _require_training(self.training)
 
-    def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
-        return _misclassified(model, train, val, self.training, cross_entropy, seed, session)
+    def mine(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Mined:
+        return misclassified(model, train, val, self.training, session)
 
 
 @dataclass(frozen=True)
@@ -91,50 +131,56 @@ class EpochEnsemble:
         require(0 <= self.confidence < 1, f"mining.confidence must lie in [0, 1) but got {self.confidence}.")
         _require_training(self.training)
 
-    def mine(self, model: nn.Module, train: Split, val: Split | None, *, seed: int, session: Session) -> Mined:
-        scores = _Scores(train, val, session)
-        steps = len(epoch_batches(len(train), self.training.batch_size, torch.Generator(), session.fabric.world_size))
-
-        def watch(moment: Moment) -> None:
-            if (moment.step + 1) % steps == 0:
-                scores.add(moment.epoch, model)  # and not moment.model, which may compute in 16 bits
-
+    def mine(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Mined:
+        scores = _Scores(model, train, val, session)
         loss = confident_cross_entropy(self.confidence)
-        train_model(model, train, self.training, stage=STAGE, seed=seed, session=session, loss=loss, watch=watch)
+        train_model(model, train, self.training, stage=STAGE, session=session, loss=loss, carry=[scores])
         high = scores.mean() > self.score
-        return Mined(high[: len(train)], high[len(train) :] if val is not None else None)
+        return Mined(high[: len(train)], high[len(train) :] if val is not None else None, train.y)
 
 
 Miner = GCE | EarlyStopped | EpochEnsemble
 
 
-class _Scores:
-    """1 - p(label) of every sample after each epoch, kept with the session so that a resumed training has them all."""
+class _Scores(Carry):
+    """1 - p(label) of every sample after each epoch."""
 
-    stage = f"{STAGE}-scores"
-
-    def __init__(self, train: Split, val: Split | None, session: Session) -> None:
+    def __init__(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> None:
+        self.model = model  # and not a moment's, which may compute in 16 bits
         self.splits, self.session = [train] if val is None else [train, val], session
-        self.of_epoch: dict[int, Tensor] = (session.load(self.stage) or {}).get("of_epoch", {})
+        self.of_epoch: list[Tensor] = []
 
-    def add(self, epoch: int, model: nn.Module) -> None:
-        parts = [
-            1 - logits.softmax(1).gather(1, batch.y.unsqueeze(1)).squeeze(1).cpu()
-            for split in self.splits
-            for batch, logits in outputs(model, split, self.session.device)
-        ]
-        self.of_epoch[epoch] = torch.cat(parts)
-        self.session.save(self.stage, {"of_epoch": self.of_epoch})
+    def see(self, moment: Moment) -> None:
+        if moment.ends_round:
+            parts = [
+                1 - logits.softmax(1).gather(1, batch.y.unsqueeze(1)).squeeze(1).cpu()
+                for split in self.splits
+                for batch, logits in outputs(self.model, split, self.session.device)
+            ]
+            self.of_epoch.append(torch.cat(parts))
+
+    def state(self) -> dict[str, Any]:
+        return {"of_epoch": self.of_epoch}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.of_epoch = state["of_epoch"]
 
     def mean(self) -> Tensor:
-        return torch.stack([self.of_epoch[epoch] for epoch in sorted(self.of_epoch)]).mean(0)
+        return torch.stack(self.of_epoch).mean(0)
 
 
-def _misclassified(
-    model: nn.Module, train: Split, val: Split | None, recipe: Optimiser, loss: Loss, seed: int, session: Session
+def misclassified(
+    model: nn.Module,
+    train: Split,
+    val: Split | None,
+    recipe: Optimiser,
+    session: Session,
+    loss: Loss = cross_entropy,
+    stage: str = STAGE,
 ) -> Mined:
-    train_model(model, train, recipe, stage=STAGE, seed=seed, session=session, loss=loss)
-    return Mined(wrong(model, train, session), wrong(model, val, session) if val is not None else None)
+    """Train a biased model in place, and take for bias-conflicting what it gets wrong."""
+    train_model(model, train, recipe, stage=stage, session=session, loss=loss)
+    return Mined(wrong(model, train, session), wrong(model, val, session) if val is not None else None, train.y)
 
 
 def wrong(model: nn.Module, split: Split, session: Session) -> Tensor:
@@ -179,7 +225,7 @@ def upweighted(mined: Tensor, up: float, reading: Reading = "sample") -> Tensor:
     return weight / weight.sum()
 
 
-def mining_quality(mined: Tensor, train: Split) -> dict[str, float | None]:
+def mining_quality(mined: Tensor, train: Split) -> MiningQuality:
     """Precision and recall of the sample numbers ``mined``, by the attributes of ``train``; None where unknown.
 
     Truly bias-conflicting is a sample that does not follow the training correlation. This is for reports: no method may

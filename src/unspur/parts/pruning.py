@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -112,6 +112,25 @@ def kept_ratio(masks: Masks) -> float:
     0.8
     """
     return sum(int(mask.sum()) for mask in masks.values()) / sum(mask.numel() for mask in masks.values())
+
+
+class PrunedFacts(TypedDict, total=False):
+    """The share of weights that is kept, in all and of each layer."""
+
+    kept: float
+    kept_by_layer: dict[str, float]
+
+
+def pruned_facts(masks: Masks) -> PrunedFacts:
+    """What a result says of its pruning."""
+    layers = {name: kept_ratio({name: mask}) for name, mask in masks.items()}
+    return {"kept": kept_ratio(masks) if masks else 1.0, "kept_by_layer": layers}
+
+
+def pruned_warnings(masks: Masks) -> list[str]:
+    """A sentence for each layer of which nothing is left."""
+    dead = [name for name, mask in masks.items() if not mask.any()]
+    return [f"Nothing is left of {name}: it was pruned whole; lower masks.l1 or masks.steps." for name in dead]
 
 
 def prune(model: nn.Module, masks: Masks) -> None:

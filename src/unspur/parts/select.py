@@ -1,23 +1,28 @@
-"""Named rules that choose among candidates by their accuracy on validation data, with and without group labels.
+"""Choose among candidates on validation data, by named rules, with and without group labels.
 
-Each rule divides the validation samples into groups:
+Each rule of ``Rule`` divides the validation samples into groups:
 
 - ``worst_group``: by label and attributes, which somebody must have labelled; the worst group counts (ULE, section 4).
 - ``worst_class``: by label alone; the worst class counts.
 - ``mined_group``: by label and by whether a biased model is right, since a shortcut misleads where it is wrong; the
   mean over groups counts. Not the worst: among what a model gets wrong there are wrong labels, too.
 - ``mean``: all samples are one group.
+
+``BestOnMined`` chooses among the weights of one training.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, TypedDict
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from unspur.data.base import Split, groups_of
 from unspur.errors import UnspurError, require
+from unspur.train.loop import Carry, Moment, outputs
+from unspur.train.losses import cross_entropy
+from unspur.train.session import Session
 
 Rule = Literal["worst_group", "worst_class", "mined_group", "mean"]
 
@@ -91,3 +96,121 @@ def choose(rule: Rule, correct: Tensor, group: Tensor) -> int:
     """
     score, mean = scores(rule, correct, group).tolist(), correct.double().mean(1).tolist()
     return max(range(len(score)), key=lambda number: (score[number], mean[number], -number))
+
+
+def val_scores(model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> dict[str, float]:
+    """Accuracy and loss on the mined and the other samples of a validation set; on all if there are no two groups."""
+    if val is None or not len(val):
+        return {}
+    return _group_means(*_losses_and_hits(model, val, session), mined)
+
+
+def _losses_and_hits(model: nn.Module, split: Split, session: Session) -> tuple[Tensor, Tensor]:
+    seen = [
+        (cross_entropy(logits, batch).cpu(), (logits.argmax(1) == batch.y).cpu())
+        for batch, logits in outputs(model, split, session.device)
+    ]
+    losses, hits = (torch.cat(parts).double() for parts in zip(*seen, strict=True))
+    return losses, hits
+
+
+def _group_means(losses: Tensor, hits: Tensor, mined: Tensor | None) -> dict[str, float]:
+    if mined is None or not mined.any() or mined.all():
+        return {"val_accuracy": float(hits.mean()), "val_loss": float(losses.mean())}
+    return {
+        f"val_{group}_{name}": float(values[members].mean())
+        for group, members in (("mined", mined), ("other", ~mined))
+        for name, values in (("accuracy", hits), ("loss", losses))
+    }
+
+
+ENOUGH = 5  # mined samples to judge by
+LEVEL = 1.645  # standard errors that chance exceeds once in twenty, on one side
+
+
+def clearly_lower(losses: Tensor, than: Tensor) -> bool:
+    """Whether the mean of ``losses`` is lower than that of the same samples' ``than`` by more than chance explains.
+
+    >>> clearly_lower(torch.tensor([0.9, 0.8, 0.9]), than=torch.ones(3))
+    True
+    >>> clearly_lower(torch.tensor([0.1, 1.0, 1.0]), than=torch.ones(3))  # one sample alone
+    False
+    """
+    gains = than - losses
+    return bool(gains.mean() > LEVEL * gains.std() / len(gains) ** 0.5)
+
+
+class Selection(TypedDict, total=False):
+    """How the weights of a result were chosen."""
+
+    by: str
+    why: str  # there was nothing to choose by
+    step: int
+    loss: float  # of the chosen, on mined validation samples
+    mined: int  # validation samples
+    of: int
+    loss_before: float
+    loss_after: float
+
+
+class BestOnMined(Carry):
+    """Remembers the weights with the lowest loss on the mined samples of a validation set, of equal ones the first.
+
+    The other samples have no say: what is better on them may be the shortcut. Needs no group labels.
+    """
+
+    def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> None:
+        self.model, self.val, self.mined, self.session = model, val, mined, session
+        self.best: dict[str, Any] | None = None
+        self.step = 0
+
+    def see(self, moment: Moment) -> None:
+        self.step = moment.step + 1
+
+    def figures(self) -> dict[str, float]:
+        """Score the weights as they are now, and keep them if none were better."""
+        if self._why_not():
+            return {}
+        losses, hits = self._scored(self.model)
+        mined = losses[self.mined]
+        if self.best is None or mined.mean() < self.best["losses"].mean():
+            weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            self.best = {"model": weights, "step": self.step, "losses": mined}
+        return _group_means(losses, hits, self.mined)
+
+    def state(self) -> dict[str, Any]:
+        return {"best": self.best}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.best = state["best"]
+
+    def restore(self, before: nn.Module | None = None) -> Selection:
+        """Give the model its best weights back and say how they were chosen.
+
+        If these are not clearly better than those of ``before``, the model as it was before all steps, it gets the
+        latter back: mined samples are few, 23 of 5,000 on Colored MNIST at 0.5 %, and the mean may turn on one of them.
+        """
+        if self.best is None:
+            return {"by": "the last step", "why": self._why_not() or "The training had no step."}
+        assert self.val is not None and self.mined is not None  # or nothing would have been scored
+        weights, step, losses = self.best["model"], self.best["step"], self.best["losses"]
+        found: Selection = {"mined": len(losses), "of": len(self.val)}
+        if before is not None:
+            first = self._scored(before)[0][self.mined]
+            found |= {"loss_before": float(first.mean()), "loss_after": float(losses.mean())}
+            if not clearly_lower(losses, than=first):
+                weights, step, losses = before.state_dict(), 0, first
+        self.model.load_state_dict(weights)
+        return {"by": "mined validation samples", "step": step, "loss": float(losses.mean()), **found}
+
+    def _scored(self, model: nn.Module) -> tuple[Tensor, Tensor]:
+        assert self.val is not None
+        return _losses_and_hits(model, self.val, self.session)
+
+    def _why_not(self) -> str | None:
+        if self.val is None or self.mined is None or not len(self.val):
+            return "There is no validation set."
+        if not ENOUGH <= self.mined.sum() < len(self.val):
+            taken = f"Mining took {int(self.mined.sum())} of the {len(self.val)} validation samples"
+            return f"{taken}; to choose by them takes {ENOUGH}, and not all."
+        return None

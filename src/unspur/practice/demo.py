@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from unspur.report.page import write_report
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
+from unspur.runs.result import Result
 
 # Network and quick settings of each method in the demo: small enough for minutes, not the papers'.
 QUICK = {
@@ -30,7 +30,7 @@ QUICK = {
 }
 
 
-def run_demo(out: Path, *, progress: bool = False) -> tuple[Path, list[dict[str, Any]]]:
+def run_demo(out: Path, *, progress: bool = False) -> tuple[Path, list[Result]]:
     """Run every method of the demo below ``out`` and write the page; returns its path and the results."""
     configs = [
         configure(method, "biased_mnist", arch, 0, ["data.base=mini", *settings])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from unspur.core.options import from_json, to_json, with_option
+from unspur.core.options import current_key, from_json, to_json, with_option
 from unspur.data.catalog import dataset_named
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError, require
@@ -39,8 +39,7 @@ class Config:
     @property
     def key(self) -> str:
         """A short hash of everything: the end of the run folder's name."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return key_of(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         parts = {"method": self.method, "data": self.data, "arch": self.arch}
@@ -63,17 +62,32 @@ class Config:
             raise UnspurError(f"This is not a run's configuration ({error!r}).") from None
 
 
-def configure(method: str, data: str, arch: str | None = None, seed: int = 0, settings: Iterable[str] = ()) -> Config:
+def key_of(config: Mapping[str, Any]) -> str:
+    """The key of a configuration as JSON; that of an older version is its own, whatever fields are called now."""
+    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def configure(
+    method: str,
+    data: str,
+    arch: str | None = None,
+    seed: int = 0,
+    settings: Iterable[str] = (),
+    say: Callable[[str], None] = lambda sentence: None,
+) -> Config:
     """A configuration from names and ``KEY=VALUE`` settings.
 
     Keys begin with ``data.``, ``arch.`` or a method's field, or are ``precision``. Without ``arch`` the data set's
     usual one is taken. What a key is part of is set before it, in whatever order they come: ``erm=adam`` brings its own
-    rate, and ``erm.lr=0.1`` is then that of ``adam``.
+    rate, and ``erm.lr=0.1`` is then that of ``adam``. A key by its old name works, and is said to have a new one.
     """
     spec = dataset_named(data)
     config = Config(method_named(method)(), spec(), arch_named(arch or spec.usual_arch), seed)
     for key, text in sorted(pairs(settings), key=lambda pair: pair[0].count(".")):
-        config = _with_setting(config, key, text)
+        if (now := current_key(config.method, key)) != key:
+            say(f"The setting {key} of {method} is now called {now}.")
+        config = _with_setting(config, now, text)
     return config
 
 

@@ -10,17 +10,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, NotRequired, TypedDict, TypeVar
 
+from unspur.evaluation.scores import TestScores
+from unspur.runs.result import Result
 from unspur.train.probe import LOST
 
 K = TypeVar("K")
 
 
+class Unfinished(TypedDict):
+    """What is known of a run that has no result of its own."""
+
+    status: str
+    reason: NotRequired[str]
+    tests: NotRequired[dict[str, TestScores]]
+
+
+EndedResult = Result | Unfinished
+
+
 class Ended(NamedTuple):
     """A run that has ended: what result.json says, and the accuracy on its training samples where that is known."""
 
-    result: Mapping[str, Any]
+    result: EndedResult
     fitted: float | None
 
 
@@ -47,23 +60,27 @@ def usable(runs: Mapping[K, Sequence[Ended]], *, in_order: bool = False) -> set[
     return good & set(itertools.takewhile(lambda key: key not in failures, upwards))
 
 
-def _learned(result: Mapping[str, Any]) -> bool:
-    tests = result["tests"].values() if result["status"] == "done" else ()
-    return bool(tests) and not all(map(gives_one_answer, tests))
+def _learned(result: EndedResult) -> bool:
+    tests = result.get("tests", {}).values() if result["status"] == "done" else ()
+    return bool(tests) and not all(map(predicts_one_class, tests))
 
 
-def gives_one_answer(scores: Mapping[str, Any]) -> bool:
-    """Whether a model gave the same answer for every sample of a test set with more than one class.
+def predicts_one_class(scores: TestScores) -> bool:
+    """Whether a model gave the same class to every sample of a test set with more than one.
 
-    Nothing right at all is not that: so does a shortcut on images where it misleads.
+    Runs of version 0.1 did not store it; their groups show it, unless nothing was right at all: so is a shortcut on
+    images where it misleads.
 
-    >>> gives_one_answer({"groups": [{"y": 0, "accuracy": 1.0}, {"y": 1, "accuracy": 0.0}]})
+    >>> row = {"n": 1, "ci95": [0, 1], "attributes": {}}
+    >>> predicts_one_class({"groups": [{"y": 0, "accuracy": 1.0, **row}, {"y": 1, "accuracy": 0.0, **row}]})
     True
-    >>> gives_one_answer({"groups": [{"y": 0, "accuracy": 0.0}, {"y": 1, "accuracy": 0.0}]})
+    >>> predicts_one_class({"groups": [{"y": 0, "accuracy": 0.0, **row}, {"y": 1, "accuracy": 0.0, **row}]})
     False
-    >>> gives_one_answer({"groups": [{"y": 0, "accuracy": 1.0}, {"y": 1, "accuracy": 0.1}]})
+    >>> predicts_one_class({"only_class": None, "groups": [{"y": 0, "accuracy": 1.0}, {"y": 1, "accuracy": 0.0}]})
     False
     """
+    if "only_class" in scores:
+        return scores["only_class"] is not None
     shares: dict[int, set[float]] = {}
     for group in scores["groups"]:
         shares.setdefault(group["y"], set()).add(group["accuracy"])

@@ -22,7 +22,8 @@ from unspur.errors import UnspurError
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config
 from unspur.runs.experiment import run
-from unspur.runs.folder import ENDED, Run
+from unspur.runs.folder import Run
+from unspur.runs.result import ENDED
 
 
 class Job(NamedTuple):

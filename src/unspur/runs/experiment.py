@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightning_fabric import Fabric
 from torch import nn
@@ -17,17 +16,14 @@ from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.data.shortcuts.regions import regions
 from unspur.errors import Diverged, RunFailed, UnspurError
-from unspur.evaluation.abstention import selective_scores
-from unspur.evaluation.attribution_observer import Attributions, Together
-from unspur.evaluation.scores import evaluate
-from unspur.methods.base import Checks, Fit, Method, OwnLoss
+from unspur.evaluation.attribution_observer import Attributions
+from unspur.evaluation.scores import TestScores, evaluate, predict
+from unspur.methods.outcome import Facts, Fit
 from unspur.parts.mining import mining_quality
-from unspur.runs.config import Config, configure_data
-from unspur.runs.folder import ENDED, Run
-from unspur.train.losses import cross_entropy
-from unspur.train.observers import Dynamics
-from unspur.train.probe import Probe, highest_rate
-from unspur.train.recipe import Optimiser
+from unspur.runs.config import Config
+from unspur.runs.folder import Run
+from unspur.runs.result import ENDED, Result, Status
+from unspur.train.observers import Dynamics, Together
 from unspur.train.session import Session, leave_group, silent
 
 
@@ -41,17 +37,15 @@ def run(
     follow: int | None = None,
     progress: bool = False,
     say: Callable[[str], None] = lambda sentence: None,
-) -> dict[str, Any]:
+) -> Result:
     """Do the run that ``config`` describes, or find it done, and return its result.
 
     An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written. With
-    ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also tells where attributions lie and
+    ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also shows where attributions lie and
     how much of what that neuron fires for is spurious; the weights are the same with and without.
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
-    if devices > 1 and config.method.one_device:
-        raise UnspurError(f"{config.method.name} runs on one device, but got {devices}; use --devices 1.")
     stored = Run.create(out, config)
     if (result := stored.result()) and result["status"] in ENDED:
         if follow is not None:
@@ -59,79 +53,33 @@ def run(
         return result
     if stored.started and not resume and not result:
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
-    data = config.data.load(DataFiles(data_dir))
-    model = config.arch.build(data, seed=config.seed)
-    check(config.method, model, data)
+    loaded = Loaded.of(config, data_dir)
+    config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices)
     if follow is not None:
-        _followed(config, data, follow).check(model)
+        _followed(config, loaded.data, follow).check(loaded.model)
     with stored.working(say):
         if (result := stored.result()) and result["status"] in ENDED:  # another process has done it by now
             return result
         stored.begin()
-        return _launch(stored, data_dir, devices, progress, follow)
+        if devices == 1:
+            return _work(fabric_for(config), stored, lambda: loaded, progress, follow)
+        fabric = fabric_for(config, devices=devices, strategy="ddp_spawn")
+        load = partial(Loaded.of, config, data_dir)  # each process for itself
+        rest: dict[str, Any] = {"stored": stored, "load": load, "progress": progress, "follow": follow}
+        together: Result = fabric.launch(partial(_work_together, **rest))
+        return together
 
 
-def check(method: Method, model: nn.Module, data: Dataset) -> None:
-    """Refuse, before anything is trained or written, what ``method`` can tell that it cannot work with."""
-    if isinstance(method, Checks):
-        method.check(model, data.train, data.val)
+class Loaded(NamedTuple):
+    """What a run works on: its data, and its model before training."""
 
+    data: Dataset
+    model: nn.Module
 
-def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = False) -> dict[str, Any]:
-    """The highest learning rate at which a method's ``erm`` recipe still converges, by short trainings (large-LR 4.2).
-
-    They begin at the recipe's own rate and are judged on training data; nothing is stored.
-    """
-    recipe = getattr(config.method, "erm", None)
-    if not isinstance(recipe, Optimiser):
-        raise UnspurError(
-            f"{config.method.name} has no setting erm.lr whose highest value could be found; see `unspur methods`."
-        )
-    probe = getattr(config.method, "probe", Probe())
-    data = config.data.load(DataFiles(data_dir))
-    model = config.arch.build(data, seed=config.seed)
-    bar = ProgressBar("probe") if progress else None
-    with bar or contextlib.nullcontext():
-        session = Session(fabric_for(config), progress=bar or silent)
-        loss = config.method.loss if isinstance(config.method, OwnLoss) else cross_entropy
-        rates, trials = highest_rate(model, data.train, recipe, probe, seed=config.seed, session=session, loss=loss)
-    names = {"method": config.method.name, "dataset": config.data.name, "arch": config.arch.name, "seed": config.seed}
-    return {**names, "lr": rates[0], "converge": rates[::-1], "trials": [trial._asdict() for trial in trials]}
-
-
-def score_run(
-    folder: Path, dataset: str | None, settings: Sequence[str], data_dir: Path | None, coverage: float | None = None
-) -> dict[str, Any]:
-    """A stored run's result, scored anew on its own data or on that of another set, with a coverage also abstaining."""
-    stored = Run.open(folder)
-    result = stored.finished()
-    own, files = stored.config.data, DataFiles(data_dir)
-    trained = own.load(files)
-    other = configure_data(dataset, settings) if dataset else own
-    data = trained if other == own else replace(other.load(files), train=trained.train)
-    if data.sample_shape != trained.sample_shape or len(data.classes) != len(trained.classes):
-        raise UnspurError(
-            f"The run was trained on {tuple(trained.sample_shape)} in {len(trained.classes)} classes; {other.name} has "
-            f"{tuple(data.sample_shape)} in {len(data.classes)}."
-        )
-    stages = {name: {"tests": evaluate(stored.load_model(trained, name), data)} for name in stored.stages()}
-    model = stored.load_model(trained)
-    scored = {**result, "dataset": other.name, "tests": evaluate(model, data), "stages": stages}
-    if coverage is not None:
-        before = stored.load_model(trained, "erm") if "erm" in stages else model
-        # Whatever is scored, the threshold comes from the validation data of the set that the run was trained on.
-        scored["selective"] = selective_scores(before, model, replace(data, val=trained.val), coverage)
-    return scored
-
-
-def _launch(stored: Run, data_dir: Path | None, devices: int, progress: bool, follow: int | None) -> dict[str, Any]:
-    """Work in this process, or in one process a device."""
-    if devices == 1:
-        return _work(fabric_for(stored.config), stored, data_dir, progress, follow)
-    fabric = fabric_for(stored.config, devices=devices, strategy="ddp_spawn")
-    rest: dict[str, Any] = {"stored": stored, "data_dir": data_dir, "progress": progress, "follow": follow}
-    result: dict[str, Any] = fabric.launch(partial(_work_together, **rest))
-    return result
+    @classmethod
+    def of(cls, config: Config, data_dir: Path | None) -> Loaded:
+        data = config.data.load(DataFiles(data_dir))
+        return cls(data, config.arch.build(data, seed=config.seed))
 
 
 def fabric_for(config: Config, **options: Any) -> Fabric:
@@ -140,7 +88,7 @@ def fabric_for(config: Config, **options: Any) -> Fabric:
     return Fabric(accelerator="auto", precision="bf16-mixed" if mixed else "32-true", **{"devices": 1, **options})
 
 
-def _work_together(fabric: Fabric, **rest: Any) -> dict[str, Any]:
+def _work_together(fabric: Fabric, **rest: Any) -> Result | None:
     try:
         return _work(fabric, **rest)
     finally:
@@ -151,29 +99,22 @@ def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
     return Attributions(data.train, regions(config.data, data.sample_shape), neuron, config.seed)
 
 
-def _work(
-    fabric: Fabric, stored: Run, data_dir: Path | None, progress: bool, follow: int | None = None
-) -> dict[str, Any]:
+def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool, follow: int | None = None) -> Result:
     config, leader = stored.config, fabric.is_global_zero
     bar = ProgressBar(stored.folder.name) if progress and leader else None
     session = Session(fabric, stored.folder, bar or silent)
 
-    def end(status: str, **rest: Any) -> dict[str, Any]:
-        # Every rank comes here; one writes.
-        return stored.end(status, session.seconds, fabric.world_size, **rest) if leader else {}
+    def end(status: Status, **rest: Any) -> Result:
+        # Every rank comes here; one writes, and what it returns is the run's result.
+        return stored.end(status, session.seconds, fabric.world_size, **rest) if leader else {}  # type: ignore[typeddict-item]
 
     with bar or contextlib.nullcontext():
         try:
-            data = config.data.load(DataFiles(data_dir))
-            model = config.arch.build(data, seed=config.seed)
+            data, model = load()
             followed = [] if follow is None else [_followed(config, data, follow)]
             session.observer = Together([Dynamics(data.train), *followed])
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
-            if not leader:
-                return {}
-            stored.keep(fit, data)
-            stages = {name: {"tests": evaluate(stage, data)} for name, stage in fit.stages.items()}
-            return end("done", tests=evaluate(fit.model, data), stages=stages, facts=_facts(fit, data))
+            return end("done", **(_found(stored, fit, data) if leader else {}))
         except Diverged as error:
             return end("diverged", reason=str(error), stage=error.stage, step=error.step)
         except Exception as error:
@@ -183,10 +124,50 @@ def _work(
             raise RunFailed(reason) from error
 
 
-def _facts(fit: Fit, data: Dataset) -> dict[str, Any]:
+def _found(stored: Run, fit: Fit, data: Dataset) -> dict[str, Any]:
+    """Store what ``fit`` returned, score it, and return the blocks of result.json that say so."""
+    stored.keep(fit, data)
+    tests = evaluate(fit.model, data)
+    return {
+        "tests": tests,
+        "stages": {name: {"tests": evaluate(stage, data)} for name, stage in fit.stages.items()},
+        "baseline": fit.baseline._asdict() if fit.baseline else None,
+        "trained": fit.trained,
+        "facts": _facts(fit, data),
+        "warnings": [*one_class_warnings(tests, data.classes), *_no_change(fit, data), *fit.warnings],
+    }
+
+
+def one_class_warnings(tests: dict[str, TestScores], classes: tuple[str, ...]) -> list[str]:
+    """A sentence for test sets of several classes on which the model predicts one class whatever it is shown."""
+    said: dict[int, list[str]] = {}
+    for name, scores in tests.items():
+        if (label := scores.get("only_class")) is not None:
+            said.setdefault(label, []).append(f"'{name}'")
+    return [
+        f"The model predicts the class '{classes[label]}' for every image of test {' and '.join(names)}: it tells no "
+        "classes apart there."
+        for label, names in said.items()
+    ]
+
+
+def _no_change(fit: Fit, data: Dataset) -> list[str]:
+    """A sentence if a repair predicts for every validation image what its baseline does."""
+    if fit.baseline is None or fit.baseline.role != "before" or not len(data.val):
+        return []
+    before, after = (predict(model, data.val).argmax(1) for model in (fit.stages[fit.baseline.stage], fit.model))
+    if bool((before != after).any()):
+        return []
+    count = f"{len(data.val):,} validation images"
+    return [f"The repair changed nothing: the result predicts the same as before for all {count}."]
+
+
+def _facts(fit: Fit, data: Dataset) -> Facts:
     """What the method measured, and how well it mined: only here, since a method may not look at attributes."""
-    mined = fit.artifacts.get("mined")
-    return {**fit.facts, **({} if mined is None else {"mining": mining_quality(mined, data.train)})}
+    facts = fit.facts
+    if fit.mining is not None:
+        facts["mining"] = mining_quality(fit.mining.train.nonzero().squeeze(1), data.train)
+    return facts
 
 
 def _reason(error: Exception) -> str:

@@ -18,22 +18,22 @@ from torch import nn
 from unspur.core.files import read_json, read_tensors, remove_partial, write_json, write_tensors
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError, require
-from unspur.methods.base import BuildsStages, Fit
+from unspur.methods.outcome import Fit
 from unspur.models.base import memory_format
 from unspur.models.classifier import Classifier
 from unspur.models.weights import load_state
-from unspur.runs.config import Config
+from unspur.runs.config import Config, key_of
+from unspur.runs.result import ENDED, FORMAT, Result, Status, read_result
 from unspur.train.session import CHECKPOINTS
 from unspur.version import __version__, commit
-
-ENDED = ("done", "diverged")  # a sweep skips these; "failed" is tried again
 
 
 class Run:
     """One run folder, made by ``Run.create`` or found by ``Run.open``."""
 
-    def __init__(self, folder: Path, config: Config) -> None:
-        self.folder, self.config = folder, config
+    def __init__(self, folder: Path, config: Config, key: str | None = None) -> None:
+        """``key`` is that of the stored configuration, where an older version wrote it."""
+        self.folder, self.config, self.key = folder, config, key or config.key
 
     @classmethod
     def create(cls, out: Path, config: Config) -> Run:
@@ -48,16 +48,17 @@ class Run:
         """The run stored in ``folder``, after checking that its configuration is the one its name promises."""
         if not (folder / "config.json").exists():
             raise UnspurError(f"{folder} is not a run folder: it has no config.json.")
+        stored = read_json(folder / "config.json")
         try:
-            config = Config.from_json(read_json(folder / "config.json"))
+            config = Config.from_json(stored)
         except UnspurError as error:
             raise UnspurError(f"{folder / 'config.json'}: {error}") from None
-        if not folder.resolve().name.endswith(config.key):
+        key = key_of(stored)
+        if not folder.resolve().name.endswith(key):
             raise UnspurError(
-                f"{folder / 'config.json'} describes another run (its key is {config.key}); "
-                "restore or delete the folder."
+                f"{folder / 'config.json'} describes another run (its key is {key}); restore or delete the folder."
             )
-        return cls(folder, config)
+        return cls(folder, config, key)
 
     @contextlib.contextmanager
     def working(self, say: Callable[[str], None]) -> Iterator[None]:
@@ -81,25 +82,25 @@ class Run:
     def started(self) -> bool:
         return (self.folder / "config.json").exists()
 
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> Result | None:
         """What result.json says, or None while the run has not ended."""
         path = self.folder / "result.json"
         if not path.exists():
             return None
-        result = read_json(path)
-        whole = isinstance(result, dict) and result.get("key") == self.config.key and "status" in result
-        if not whole or (result["status"] == "done" and not isinstance(result.get("tests"), dict)):
-            raise UnspurError(f"{path} is not the result of this run; delete it and run again with --resume.")
-        found: dict[str, Any] = result
-        return found
+        result = read_result(path)
+        require(
+            result["key"] == self.key,
+            f"{path} is not the result of this run; delete it and run again with --resume.",
+        )
+        return result
 
-    def finished(self) -> dict[str, Any]:
+    def finished(self) -> Result:
         """The result of a run that is done; of any other it is an error to ask."""
         result = self.result()
         if result and result["status"] == "done":
             return result
         if result and result["status"] == "diverged":
-            raise UnspurError(f"{self.folder} holds a run that diverged, so no model; train anew at a lower rate.")
+            raise UnspurError(f"{self.folder} holds a run that diverged, so no model; train again at a lower rate.")
         raise UnspurError(f"{self.folder} holds no finished run; finish it with `unspur train ... --resume`.")
 
     def log(self) -> list[dict[str, Any]]:
@@ -123,7 +124,8 @@ class Run:
 
     def kept_log(self) -> list[dict[str, Any]]:
         """The lines of the training that made the model, where others were given up before it; else all."""
-        kept = (self.result() or {}).get("facts", {}).get("stage")
+        result = self.result()
+        kept = result.get("trained") if result else None
         return [line for line in self.log() if kept in (None, line["stage"])]
 
     def training_accuracy(self) -> float | None:
@@ -146,10 +148,11 @@ class Run:
         for name, tensor in fit.artifacts.items():
             write_tensors(self.folder / "artifacts" / f"{name}.safetensors", {name: tensor})
 
-    def end(self, status: str, seconds: float, devices: int, **rest: Any) -> dict[str, Any]:
+    def end(self, status: Status, seconds: float, devices: int, **rest: Any) -> Result:
         """Write result.json, last and atomically, and delete the checkpoints that nothing needs any more."""
-        result = {
-            "key": self.config.key,
+        result: Result = {
+            "format": FORMAT,
+            "key": self.key,
             "method": self.config.method.name,
             "dataset": self.config.data.name,
             "arch": self.config.arch.name,
@@ -161,7 +164,7 @@ class Run:
             "version": __version__,
             "commit": commit(),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}",
-            **rest,
+            **rest,  # type: ignore[typeddict-item]
         }
         write_json(self.folder / "result.json", result)
         if status in ENDED:
@@ -173,10 +176,9 @@ class Run:
         path = self.folder / (f"stages/{stage}.safetensors" if stage else "model.safetensors")
         weights, _ = read_tensors(path)
         self._check_classes(data)
-        method, arch = self.config.method, self.config.arch
-        if not stage or not isinstance(method, BuildsStages):
-            return _ready(arch.restore(data, weights, str(path)))
-        model = method.stage_model(stage, self.load_model(data), data.train, self.config.seed)
+        if stage not in self.config.method.own_stages:
+            return _ready(self.config.arch.restore(data, weights, str(path)))
+        model = self.config.method.stage_model(stage, self.load_model(data), data.train, self.config.seed)
         assert isinstance(model, Classifier)  # like all that architectures build
         load_state(model, weights, str(path))
         return _ready(model)

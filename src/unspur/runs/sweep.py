@@ -8,21 +8,68 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from unspur.core.progress import RunsBar
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import require, unknown
 from unspur.evaluation.analysis import figures
+from unspur.evaluation.scores import ScoreName
 from unspur.metrics.correlation import rank_correlation
 from unspur.runs.analyze import stored_analysis
 from unspur.runs.config import Config, configure, pairs
-from unspur.runs.convergence import Ended, usable
+from unspur.runs.convergence import Ended, EndedResult, Unfinished, usable
 from unspur.runs.engines import ENGINES, Job, Outcome
-from unspur.runs.experiment import check
-from unspur.runs.folder import ENDED, Run, writable
+from unspur.runs.folder import Run, writable
+from unspur.runs.result import ENDED
 
-SCORES = ("accuracy", "worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
+
+class RunRow(TypedDict):
+    """One run: how it ended, where it was made and its scores by name."""
+
+    seed: int
+    key: str
+    folder: str
+    status: str
+    reason: NotRequired[str]
+    seconds: NotRequired[float]
+    commit: NotRequired[str | None]
+    machine: NotRequired[str]
+    scores: dict[str, float]
+
+
+class Spread(TypedDict):
+    """A score over the seeds of a point."""
+
+    mean: float
+    deviation: float | None
+    n: int
+
+
+class PointSummary(TypedDict):
+    """One point of a grid."""
+
+    settings: dict[str, str]
+    usable: bool
+    scores: dict[str, Spread]
+    runs: list[RunRow]
+
+
+class SweepSummary(TypedDict):
+    """What a sweep found; `summary` says what each field means."""
+
+    method: str
+    dataset: str
+    arch: str
+    seeds: list[int]
+    points: list[PointSummary]
+    usable_range: list[float] | None
+    correlations: dict[str, dict[str, float | None]]
+    with_accuracy: dict[str, float | None]
+
+
+SCORES: tuple[ScoreName, ...] = ("accuracy", "worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
+NOTED = ("reason", "seconds", "commit", "machine")  # of a result, in a row
 
 
 @dataclass(frozen=True)
@@ -84,7 +131,7 @@ def sweep(
     analyze: bool = False,
     progress: bool = False,
     say: Callable[[str], None] = lambda sentence: None,
-) -> dict[str, Any]:
+) -> SweepSummary:
     """Do every run of ``points`` that has not ended, ``jobs`` at a time, and sum up what all of them found.
 
     Runs are the same folders that ``run`` makes, each done on one thread. Those that are ``done`` or ``diverged`` are
@@ -128,10 +175,10 @@ def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
         for arch in dict.fromkeys(config.arch for config in own):
             model = arch.build(data)
             for method in dict.fromkeys(config.method for config in own if config.arch == arch):
-                check(method, model, data)
+                method.require(model, data.train, data.val)
 
 
-def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> dict[str, Any]:
+def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> SweepSummary:
     """What the runs of ``points`` found: for each point the mean and deviation of every score over its seeds.
 
     ``usable`` says whether every seed of a point ended well (``usable.py``); in a grid over one number no point is
@@ -142,7 +189,7 @@ def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | N
     runs = [[Run.create(out, config) for config in point.configs] for point in points]
     ended = [[Ended(_result(run, outcomes or {}), run.training_accuracy()) for run in own] for own in runs]
     good, span = _usable([point.settings for point in points], ended)
-    described = []
+    described: list[PointSummary] = []
     for number, point in enumerate(points):
         rows = [_row(run, end) for run, end in zip(runs[number], ended[number], strict=True)]
         names = dict.fromkeys(name for row in rows for name in row["scores"])
@@ -181,36 +228,36 @@ def _usable(
     return good, [kept[0], kept[-1]] if kept else None
 
 
-def _result(stored: Run, outcomes: dict[str, Outcome]) -> dict[str, Any]:
+def _result(stored: Run, outcomes: dict[str, Outcome]) -> EndedResult:
     """What the run's folder says of its end, or what this sweep knows better."""
-    result = stored.result() or {"status": "unfinished"}
+    unfinished: Unfinished = {"status": "unfinished"}
+    result: EndedResult = stored.result() or unfinished
     outcome = outcomes.get(stored.config.key)
     if outcome and outcome.status != result["status"]:  # such as a mistake found before anything was done
-        return {"status": outcome.status, "reason": outcome.reason}
+        return {"status": outcome.status, "reason": outcome.reason or ""}
     if outcome and outcome.reason:  # such as no analysis
-        return {"reason": outcome.reason, **result}
+        result["reason"] = result.get("reason", outcome.reason)
     return result
 
 
-def _row(stored: Run, ended: Ended) -> dict[str, Any]:
-    """One run: how it ended, where it was made and its scores by name."""
-    told = {name: ended.result[name] for name in ("reason", "seconds", "commit", "machine") if name in ended.result}
+def _row(stored: Run, ended: Ended) -> RunRow:
+    known: dict[str, Any] = {name: value for name, value in ended.result.items() if name in NOTED}
     return {
         "seed": stored.config.seed,
         "key": stored.config.key,
         "folder": stored.folder.name,
         "status": ended.result["status"],
-        **told,
+        **known,  # type: ignore[typeddict-item]
         "scores": _scores(stored, ended) if ended.result["status"] == "done" else {},
     }
 
 
 def _scores(stored: Run, ended: Ended) -> dict[str, float]:
     found = {
-        f"{test} {field.replace('_', ' ')}": block[field]
-        for test, block in ended.result["tests"].items()
+        f"{test} {field.replace('_', ' ')}": share
+        for test, block in ended.result.get("tests", {}).items()
         for field in SCORES
-        if block.get(field) is not None
+        if (share := block.get(field)) is not None
     }
     if epochs := sum("accuracy" in line for line in stored.kept_log()):
         found["epochs"] = float(epochs)
@@ -221,7 +268,7 @@ def _scores(stored: Run, ended: Ended) -> dict[str, float]:
     return found
 
 
-def _spread(values: Sequence[float]) -> dict[str, Any]:
+def _spread(values: Sequence[float]) -> Spread:
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "deviation": deviation, "n": len(values)}
 
@@ -234,7 +281,7 @@ def _places(settings: Sequence[Mapping[str, str]], key: str) -> list[float] | No
         return None
 
 
-def with_accuracy(points: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+def with_accuracy(points: Sequence[PointSummary]) -> dict[str, float | None]:
     """The rank correlation of every score with the first test set's accuracy, or the unbiased one's."""
     runs = [row["scores"] for point in points if point["usable"] for row in point["runs"]]
     names = list(dict.fromkeys(name for scores in runs for name in scores))
@@ -248,7 +295,7 @@ def with_accuracy(points: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def correlations(points: Sequence[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+def correlations(points: Sequence[PointSummary]) -> dict[str, dict[str, float | None]]:
     """The rank correlation of every score with every key of the grid whose values are numbers."""
     found: dict[str, dict[str, float | None]] = {}
     for key in points[0]["settings"]:

@@ -1,54 +1,89 @@
-"""The shared training loop: minimise the mean of a per-sample loss over a split."""
+"""The one training loop: minimise an objective over samples in some order, by a recipe, resumable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from unspur.core.seeds import seeded, stream
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
-from unspur.train.losses import cross_entropy
+from unspur.train.losses import Loss, cross_entropy
+from unspur.train.orders import Order, Passes, Place
 from unspur.train.recipe import Recipe
 from unspur.train.session import Session
 from unspur.train.sharpness import ascended
 
-Loss = Callable[[Tensor, Batch], Tensor]
+PASSES = Passes()
+
+
+class Minimised(NamedTuple):
+    """What an objective finds for a batch."""
+
+    loss: Tensor  # one value a sample, of which the mean over the batch counts, or a single number
+    logits: Tensor | None = None  # from which the running accuracy is taken
+    logged: Mapping[str, Tensor] = {}  # means over the batch that the log shows as well, by name
+
+
+# An objective must be pure: what it returns may depend on its arguments, on torch's random state and on what is carried
+# along, and it changes none of these (ASAM calls it twice a step). What changes belongs into a Carry.
+Objective = Callable[[nn.Module, Batch, int], Minimised]
 
 
 class Moment(NamedTuple):
-    """What a ``watch`` callback sees after each step (under DDP: of its own rank's part of the batch)."""
+    """What a carry or an observer sees after each step (under DDP: of its own rank's part of the batch)."""
 
     model: nn.Module
     stage: str
-    epoch: int
+    epoch: int  # the number of the round, from 0
     step: int  # counted over the whole stage, from 0
     split: Split
     batch: Batch
-    logits: Tensor
-    losses: Tensor
+    found: Minimised  # without gradients
+    ends_round: bool = False
+
+    @property
+    def logits(self) -> Tensor:
+        assert self.found.logits is not None
+        return self.found.logits
+
+    @property
+    def losses(self) -> Tensor:
+        return self.found.loss
 
 
-Watch = Callable[[Moment], None]
+class Carry:
+    """Something that lives through a training and is saved with it, such as weights of groups or a mean of losses."""
+
+    def see(self, moment: Moment) -> None:
+        """Change after a step; the only place where a training may change anything but its model."""
+
+    def figures(self) -> Mapping[str, Any]:
+        """What the line of the log shows that a round ends with."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """All that has changed, as tensors and plain values."""
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Be as when ``state`` was taken."""
 
 
-def epoch_batches(n: int, batch_size: int, generator: torch.Generator, ranks: int = 1) -> list[Tensor]:
-    """Sample numbers of one epoch's batches, every sample once, in random order.
+def classify(loss: Loss) -> Objective:
+    """The mean of a loss of logits and labels."""
 
-    A last batch with fewer than two samples for each rank joins the one before it: batch normalisation needs two.
+    def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
+        logits = model(batch.x)
+        return Minimised(loss(logits, batch), logits)
 
-    >>> [len(b) for b in epoch_batches(9, 4, torch.Generator())]
-    [4, 5]
-    """
-    batches = list(torch.randperm(n, generator=generator).split(batch_size))
-    if len(batches) > 1 and len(batches[-1]) < 2 * ranks:
-        batches[-2:] = [torch.cat(batches[-2:])]
-    return batches
+    return objective
 
 
 def train(
@@ -57,41 +92,50 @@ def train(
     recipe: Recipe,
     *,
     stage: str,
-    seed: int,
     session: Session,
     loss: Loss = cross_entropy,
-    watch: Watch | None = None,
+    objective: Objective | None = None,
+    order: Order = PASSES,
+    carry: Sequence[Carry] = (),
 ) -> None:
-    """Train ``model`` in place on ``split``, saving a checkpoint each epoch and resuming from the last one.
+    """Train ``model`` in place on ``split``, saving a checkpoint after each round and resuming from the last one.
 
-    Each epoch's order, dropout and augmentation come from ``seed``, ``stage`` and the epoch's number alone, so that a
-    resumed training repeats the interrupted epoch exactly. A loss that is not finite raises Diverged.
+    Without an ``objective`` the mean of ``loss`` is minimised; stop rules look at ``loss`` in any case. ``order`` says
+    which samples come when, ``carry`` what lives through the training beside the model. A loss that is not finite
+    raises Diverged. Works on several devices where the objective's loss is one value a sample.
     """
     if not len(split):
         raise UnspurError(f"There is nothing to train on: the training set of stage '{stage}' is empty.")
-    work = _Stage(split, recipe, stage, seed, session, loss, watch)
     model.to(memory_format=memory_format(model))  # type: ignore[call-overload]
-    optimiser = recipe.optimiser([p for p in model.parameters() if p.requires_grad])
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimiser = recipe.optimiser(trained)
     done, finished = 0, False
     if state := session.load(stage):
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
-        done, finished = state["epoch"], state["finished"]
+        for carried, saved in zip(carry, state["carry"], strict=True):
+            carried.load(saved)
+        done, finished = state["round"], state["finished"]
     module, optimiser = session.fabric.setup(model, optimiser)
-    while done < recipe.epochs and not finished:
-        accuracy, mean_loss = work.epoch(done, module, optimiser)
+    steps = order.rounds(len(split), recipe, session.fabric.world_size)
+    place = Place(split, recipe.batch_size, stage, session)
+    work = _Stage(place, recipe, objective or classify(loss), order, carry, steps, trained)
+    while done < len(steps) and not finished:
+        line = work.round(done, module, optimiser)
         _equalise_buffers(session.fabric, model)
         done += 1
         if reached := reaching(model, split, recipe, session, loss):
-            finished, (accuracy, mean_loss) = True, reached
-        seen = session.observer.figures() if session.observer else {}
-        session.log(stage, epoch=done, loss=mean_loss, accuracy=accuracy, lr=optimiser.param_groups[0]["lr"], **seen)
-        state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epoch": done, "finished": finished}
-        session.save(stage, state)
+            finished, (line["accuracy"], line["loss"]) = True, reached
+        for carried in carry:
+            line |= carried.figures()
+        line |= session.observer.figures() if session.observer else {}
+        counted = done if order.counts == "epoch" else sum(steps[:done])
+        session.log(stage, **{order.counts: counted}, **line)
+        saved = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "round": done, "finished": finished}
+        session.save(stage, saved | {"carry": [carried.state() for carried in carry]})
     model.eval()
     if not _answers(model, split, session):  # the last step's weights have had no loss that could tell
-        batches = epoch_batches(len(split), recipe.batch_size, torch.Generator(), session.fabric.world_size)
-        raise Diverged(stage, done * len(batches))
+        raise Diverged(stage, sum(steps[:done]))
 
 
 def _answers(model: nn.Module, split: Split, session: Session) -> bool:
@@ -100,51 +144,89 @@ def _answers(model: nn.Module, split: Split, session: Session) -> bool:
     return bool(torch.isfinite(logits).all())
 
 
-class _Stage(NamedTuple):
-    split: Split
-    recipe: Recipe
-    name: str
-    seed: int
-    session: Session
-    loss: Loss
-    watch: Watch | None
+@dataclass
+class _Sums:
+    """Sums over a round's samples, of which the log shows the means."""
 
-    def epoch(self, epoch: int, module: nn.Module, optimiser: torch.optim.Optimizer) -> tuple[float, float]:
-        """One pass over the split; the running accuracy and loss."""
-        fabric, name, n = self.session.fabric, self.name, len(self.split)
-        order = stream(self.seed, name, epoch, "order")
-        batches = epoch_batches(n, self.recipe.batch_size, order, fabric.world_size)
-        total = torch.zeros(2, device=fabric.device)
-        observer = self.session.observer
-        looking = [look for look in (self.watch, observer and observer.see) if look]
+    device: torch.device
+    size: int = 0
+    total: dict[str, Tensor] = field(default_factory=dict)
+
+    def add(self, found: Minimised, batch: Batch, size: int) -> None:
+        self.size += size
+        values = {"loss": found.loss.sum() if found.loss.ndim else found.loss * len(batch.y)}
+        if found.logits is not None:
+            values["accuracy"] = (found.logits.argmax(1) == batch.y).sum()
+        values |= {name: mean * len(batch.y) for name, mean in found.logged.items()}
+        for name, value in values.items():
+            self.total[name] = self.total.get(name, torch.zeros((), device=self.device)) + value
+
+    def means(self, fabric: Fabric) -> dict[str, Any]:
+        values = _sum(fabric, torch.stack(list(self.total.values()))) / self.size
+        return dict(zip(self.total, values.tolist(), strict=True))
+
+
+class _Stage(NamedTuple):
+    place: Place
+    recipe: Recipe
+    objective: Objective
+    order: Order
+    carry: Sequence[Carry]
+    steps: Sequence[int]  # of each round
+    trained: list[nn.Parameter]
+
+    def round(self, number: int, module: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+        """One round; the running means and the rate."""
+        split, _, stage, session = self.place
+        fabric, sums = session.fabric, _Sums(session.device)
+        first, count, all_steps = sum(self.steps[:number]), self.steps[number], sum(self.steps)
         module.train()
-        parts = [chosen[fabric.global_rank :: fabric.world_size] for chosen in batches]
-        moves = stream(self.seed, name, epoch, "augment", fabric.global_rank)
-        with seeded(self.seed, name, epoch, fabric.global_rank):
-            for number, batch in enumerate(self.split.batches(parts, fabric.device, moves)):
-                step = epoch * len(batches) + number
+        with contextlib.closing(self.order.batches(self.place, number, first, count)) as drawn:
+            for step, (batch, size) in enumerate(drawn, first):
+                epoch = number + (step - first) / count if self.order.counts == "epoch" else self._epoch(step)
                 for group in optimiser.param_groups:
-                    group["lr"] = self.recipe.rate(epoch + number / len(batches), step)
-                logits = module(batch.x)
-                losses = self.loss(logits, batch)
-                # DDP averages the ranks' gradients; scaled so, their average is that of the whole batch's mean loss.
-                scale = fabric.world_size / len(batches[number])
-                mean = losses.sum() * scale
-                if not _finite(fabric, mean):
-                    raise Diverged(name, step)
+                    group["lr"] = self.recipe.rate(epoch, step)
+                found = self._step(module, optimiser, batch, size, step)
+                sums.add(found, batch, size)
+                moment = Moment(module, stage, number, step, split, batch, found, step + 1 == first + count)
+                for carried in self.carry:
+                    carried.see(moment)
+                if session.observer and found.loss.ndim:
+                    session.observer.see(moment)
+                session.progress(stage, (step + 1) / all_steps)
+        return sums.means(fabric) | {"lr": optimiser.param_groups[0]["lr"]}
+
+    def _epoch(self, step: int) -> float:
+        """How far schedules are that count epochs, where the order counts steps."""
+        return self.recipe.epochs * step / sum(self.steps)
+
+    def _step(
+        self, module: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch, size: int, step: int
+    ) -> Minimised:
+        found = self.objective(module, batch, step)
+        mean = self._mean(found, size)
+        if not _finite(self.place.session.fabric, mean):
+            raise Diverged(self.place.stage, step)
+        optimiser.zero_grad()
+        self._backward(mean)
+        if self.recipe.asam:
+            with ascended(module, self.recipe.asam):
                 optimiser.zero_grad()
-                fabric.backward(mean)
-                if self.recipe.asam:
-                    with ascended(module, self.recipe.asam):
-                        optimiser.zero_grad()
-                        fabric.backward(self.loss(module(batch.x), batch).sum() * scale)
-                optimiser.step()
-                total += torch.stack([(logits.argmax(1) == batch.y).sum(), losses.detach().sum()])
-                for look in looking:
-                    look(Moment(module, name, epoch, step, self.split, batch, logits.detach(), losses.detach()))
-                self.session.progress(name, (step + 1) / (self.recipe.epochs * len(batches)))
-        accuracy, mean_loss = (_sum(fabric, total) / n).tolist()
-        return accuracy, mean_loss
+                self._backward(self._mean(self.objective(module, batch, step), size))
+        optimiser.step()
+        logged = {name: value.detach() for name, value in found.logged.items()}
+        return Minimised(found.loss.detach(), None if found.logits is None else found.logits.detach(), logged)
+
+    def _mean(self, found: Minimised, size: int) -> Tensor:
+        # DDP averages the ranks' gradients; scaled so, their average is that of the whole batch's mean loss.
+        ranks = self.place.session.fabric.world_size
+        return found.loss.sum() * (ranks / size) if found.loss.ndim else found.loss
+
+    def _backward(self, loss: Tensor) -> None:
+        fabric = self.place.session.fabric
+        # To the weights alone: an objective may have made the input differentiable, whose gradient nobody needs here.
+        only: dict[str, Any] = {"inputs": self.trained} if fabric.world_size == 1 else {}
+        fabric.backward(loss, **only)
 
 
 def measure(model: nn.Module, split: Split, session: Session, loss: Loss = cross_entropy) -> tuple[float, float]:
@@ -161,7 +243,7 @@ def reaching(
 ) -> tuple[float, float] | None:
     """Accuracy and mean loss of ``model`` on ``split`` if ``recipe`` has stop rules and they meet them, else None.
 
-    An epoch's running figures are of weights that were still changing, so the samples are gone through again, but only
+    A round's running figures are of weights that were still changing, so the samples are gone through again, but only
     as long as those to come can still make up for those seen: at a rule of 100 %, up to the first wrong one.
     """
     right, total, n = float(len(split)), 0.0, len(split)

@@ -10,13 +10,15 @@ from torch.nn import functional
 
 from unspur.data.base import Batch
 
+Loss = Callable[[Tensor, Batch], Tensor]  # of logits, one value a sample
+
 
 def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
     """Cross-entropy of each sample."""
     return functional.cross_entropy(logits, batch.y, reduction="none")
 
 
-def generalised_cross_entropy(q: float) -> Callable[[Tensor, Batch], Tensor]:
+def generalised_cross_entropy(q: float) -> Loss:
     """(1 - p^q) / q, where p is the probability of the label (DCWP, Eq. 13).
 
     With q = 1 it is 1 - p; as q falls to 0 it becomes cross-entropy. Its gradient is that of cross-entropy times p^q:
@@ -29,7 +31,7 @@ def generalised_cross_entropy(q: float) -> Callable[[Tensor, Batch], Tensor]:
     return loss
 
 
-def confident_cross_entropy(threshold: float) -> Callable[[Tensor, Batch], Tensor]:
+def confident_cross_entropy(threshold: float) -> Loss:
     """Cross-entropy of the samples whose label has a probability above ``threshold``, 0 for the others."""
 
     def loss(logits: Tensor, batch: Batch) -> Tensor:
@@ -39,7 +41,7 @@ def confident_cross_entropy(threshold: float) -> Callable[[Tensor, Batch], Tenso
     return loss
 
 
-def focal(gamma: float) -> Callable[[Tensor, Batch], Tensor]:
+def focal(gamma: float) -> Loss:
     """(1 - p)^gamma times cross-entropy, where p is the probability of the label (arXiv:1708.02002, Eq. 4).
 
     With gamma = 0 it is cross-entropy. What the model explains well hardly counts.

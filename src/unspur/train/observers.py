@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from unspur.data.base import Split, aligned_with
 from unspur.metrics.dynamics import logit_norm, loss_ratio, max_loss_ratio, parameter_norm
 from unspur.train.loop import Moment
+from unspur.train.session import Observer
 
 
 class Dynamics:
@@ -70,3 +72,17 @@ class Dynamics:
         self._logit_norms: list[float] = []
         self._losses = torch.zeros(2, dtype=torch.float64)
         self._counts = torch.zeros(2, dtype=torch.long)
+
+
+class Together:
+    """Several observers as one."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+
+    def see(self, moment: Moment) -> None:
+        for observer in self._observers:
+            observer.see(moment)
+
+    def figures(self) -> dict[str, Any]:
+        return {name: value for observer in self._observers for name, value in observer.figures().items()}

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError, require
-from unspur.train.loop import Loss, measure, train
-from unspur.train.losses import cross_entropy
+from unspur.train.loop import measure, train
+from unspur.train.losses import Loss, cross_entropy
 from unspur.train.recipe import LARGEST_RATE, Constant, Optimiser
 from unspur.train.session import Session
 
@@ -68,8 +68,6 @@ class Probe:
         model: nn.Module,
         split: Split,
         recipe: Optimiser,
-        *,
-        seed: int,
         session: Session,
         loss: Loss = cross_entropy,
     ) -> list[Trial]:
@@ -81,7 +79,7 @@ class Probe:
         state = session.load("probe") or {"trials": []}
         trials = [Trial(*values) for values in state["trials"]]
         for rate in self._rates(recipe.lr, trials):
-            trials.append(self._try(model, split, replace(recipe, lr=rate), seed, session, loss, len(trials)))
+            trials.append(self._try(model, split, replace(recipe, lr=rate), session, loss, len(trials)))
             session.save("probe", {"trials": [list(trial) for trial in trials]})
         return trials
 
@@ -109,16 +107,16 @@ class Probe:
         last = trials[-1]
         return last.accuracy is None or (any(t.learned for t in trials) and last.lr not in self.usable(trials))
 
-    def judge(self, model: nn.Module, split: Split, lr: float, *, seed: int, session: Session) -> Trial:
+    def judge(self, model: nn.Module, split: Split, lr: float, session: Session) -> Trial:
         """How well ``model``, trained at ``lr``, fits some samples, by its cross-entropy whatever it minimised."""
-        judged = split.subset(_order(split, seed)[: self.samples])
+        judged = split.subset(_order(split, session)[: self.samples])
         accuracy, loss = measure(model, judged, session)
         if not math.isfinite(loss):
             return Trial(lr, None, None, False)
         return Trial(lr, accuracy, loss, _learned(accuracy, loss, judged))
 
     def _try(
-        self, model: nn.Module, split: Split, recipe: Optimiser, seed: int, session: Session, loss: Loss, number: int
+        self, model: nn.Module, split: Split, recipe: Optimiser, session: Session, loss: Loss, number: int
     ) -> Trial:
         wanted = self.steps * recipe.batch_size
         short = replace(
@@ -129,13 +127,17 @@ class Probe:
             until_loss=None,
         )
         most = 2 * self.tries
-        quiet = Session(session.fabric, progress=lambda _, done: session.progress("probe", (number + done) / most))
-        trained, some = copy.deepcopy(model), split.subset(_order(split, seed)[:wanted])
+        quiet = Session(
+            session.fabric,
+            progress=lambda _, done: session.progress("probe", (number + done) / most),
+            seed=session.seed,
+        )
+        trained, some = copy.deepcopy(model), split.subset(_order(split, session)[:wanted])
         try:
-            train(trained, some, short, stage="probe", seed=seed, session=quiet, loss=loss)
+            train(trained, some, short, stage="probe", session=quiet, loss=loss)
         except Diverged:
             return Trial(recipe.lr, None, None, False)
-        return self.judge(trained, split, recipe.lr, seed=seed, session=quiet)
+        return self.judge(trained, split, recipe.lr, quiet)
 
 
 def highest_rate(
@@ -143,13 +145,11 @@ def highest_rate(
     split: Split,
     recipe: Optimiser,
     probe: Probe,
-    *,
-    seed: int,
     session: Session,
     loss: Loss = cross_entropy,
 ) -> tuple[list[float], list[Trial]]:
     """The rates that converge, the highest first, and all trials; for any method that trains with a recipe."""
-    trials = probe.run(model, split, recipe, seed=seed, session=session, loss=loss)
+    trials = probe.run(model, split, recipe, session, loss)
     rates = probe.usable(trials)[::-1]
     if not rates:
         tried = sorted(trial.lr for trial in trials)
@@ -160,8 +160,8 @@ def highest_rate(
     return rates, trials
 
 
-def _order(split: Split, seed: int) -> Tensor:
-    return torch.randperm(len(split), generator=stream(seed, "probe"))
+def _order(split: Split, session: Session) -> Tensor:
+    return torch.randperm(len(split), generator=stream(session.seed, "probe"))
 
 
 def _learned(accuracy: float, loss: float, judged: Split) -> bool:

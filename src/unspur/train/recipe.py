@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
@@ -258,3 +258,26 @@ class Kron(Recipe):
 
 
 Optimiser = SGD | Adam | AdamW | Kron | Adadelta
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How to optimise for a number of steps instead of epochs."""
+
+    name: ClassVar[str] = "steps"
+    steps: int = 1000
+    lr: float = 1e-3  # learning rate
+    batch_size: int = 256
+    optimiser: Literal["adam", "sgd"] = "adam"  # sgd has momentum 0.9
+
+    def __post_init__(self) -> None:
+        require(self.steps >= 1, f"{self.name}.steps must be at least 1 but got {self.steps}.")
+        rate = self.lr
+        require(math.isfinite(rate) and rate > 0, f"{self.name}.lr must be a positive number but got {rate}.")
+        require(self.batch_size >= 2, f"{self.name}.batch_size must be at least 2 but got {self.batch_size}.")
+
+    @property
+    def recipe(self) -> Recipe:
+        """The same for the training loop, which is told the number of steps by the order of samples."""
+        kind = SGD if self.optimiser == "sgd" else Adam
+        return kind(lr=self.lr, batch_size=self.batch_size, epochs=1)

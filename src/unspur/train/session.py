@@ -1,4 +1,4 @@
-"""What a fit needs from outside itself: devices, a place for checkpoints, and somebody to tell."""
+"""What a fit needs from outside itself: a seed, devices, a place for checkpoints, and somebody to tell."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from lightning_fabric import Fabric
 
 from unspur.core.files import write_text
 from unspur.train.checkpoints import load_state, save_state
+
+if TYPE_CHECKING:
+    from unspur.train.loop import Moment
 
 CHECKPOINTS = "checkpoints"  # the subfolder, deleted when the run has ended
 
@@ -23,13 +26,13 @@ def silent(stage: str, done: float) -> None:
 
 
 class Observer(Protocol):
-    """Looks on at every step of the shared loop and has no influence on it."""
+    """Looks on at every step whose samples' losses are known, and has no influence on it."""
 
-    def see(self, moment: Any) -> None:
-        """Look at one step (a ``loop.Moment``)."""
+    def see(self, moment: Moment) -> None:
+        """Look at one step."""
 
     def figures(self) -> dict[str, Any]:
-        """What was seen since the last time, for the epoch's line of metrics.jsonl."""
+        """What was seen since the last time, for the next line of metrics.jsonl."""
 
 
 def leave_group() -> None:
@@ -39,7 +42,7 @@ def leave_group() -> None:
 
 
 class Session:
-    """Devices, checkpoints and progress of one fit.
+    """Seed, devices, checkpoints and progress of one fit.
 
     A fit is a fixed sequence of stages. Each saves its state under its own name as it goes; a fit that is started
     again finds those states, passes at once through what was done, and goes on from there to the same bits.
@@ -52,12 +55,14 @@ class Session:
         folder: Path | None = None,
         progress: Callable[[str, float], None] = silent,
         observer: Observer | None = None,
+        seed: int = 0,
     ) -> None:
         if fabric is not None:
             self.fabric = fabric
         self.folder = folder
         self.progress = progress
         self.observer = observer
+        self.seed = seed
         self.history: dict[str, list[dict[str, Any]]] = {}
         self._began, self._earlier = time.monotonic(), 0.0
 

@@ -1,0 +1,63 @@
+"""Hide parts of training images and fine-tune on what is left: what MaskTune and its control share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple, TypedDict
+
+import torch
+from torch import Tensor, nn
+
+from unspur.data.base import Split
+from unspur.data.masks import BitMask, Mask, hidden_shares
+from unspur.train.loop import train as train_model
+from unspur.train.recipe import Constant, Optimiser
+from unspur.train.session import Session
+
+
+class HiddenFacts(TypedDict, total=False):
+    """How much is hidden, of how many images nothing is, and what the masks cost to keep."""
+
+    masked_fraction: float
+    images_unmasked: int
+    bytes_per_mask: int
+
+
+class Hidden(NamedTuple):
+    """What is hidden of so many training images."""
+
+    mask: Mask | None
+    images: int
+
+    @classmethod
+    def of(cls, split: Split) -> Hidden:
+        return cls(split.mask, len(split))
+
+    def facts(self) -> HiddenFacts:
+        """What a result says of it."""
+        if self.mask is None:
+            return {"masked_fraction": 0.0, "images_unmasked": self.images, "bytes_per_mask": 0}
+        shares = hidden_shares(self.mask)
+        return {
+            "masked_fraction": float(shares.double().mean()),
+            "images_unmasked": int((shares == 0).sum()),
+            "bytes_per_mask": self.mask.bytes_each,
+        }
+
+    def artifacts(self) -> dict[str, Tensor]:
+        """The masks as stored with the run: a bit for each pixel."""
+        if self.mask is None:
+            return {}
+        parts = torch.arange(self.images).split(2000)
+        return {"mask_bits": torch.cat([BitMask.of(self.mask.keep(part) < 0.5).bits for part in parts])}
+
+
+def fine_tune(
+    model: nn.Module, masked: Split, recipe: Optimiser, lr: float | None, *, stage: str, session: Session
+) -> float:
+    """One epoch on masked images, as ERM trained but at one rate: ``lr``, or the last that ERM used. Returns it."""
+    erm = session.history.get("erm")
+    rate = lr if lr is not None else erm[-1]["lr"] if erm else recipe.lr
+    once = replace(recipe, lr=rate, epochs=1, schedule=Constant(), until_accuracy=None, until_loss=None)
+    train_model(model, masked, once, stage=stage, session=session)
+    return once.lr

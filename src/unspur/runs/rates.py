@@ -1,0 +1,67 @@
+"""The highest learning rate at which a configuration still converges."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TypedDict
+
+from unspur.core.progress import ProgressBar
+from unspur.errors import UnspurError
+from unspur.runs.config import Config
+from unspur.runs.experiment import Loaded, fabric_for
+from unspur.train.probe import Probe, Trial, highest_rate
+from unspur.train.recipe import Optimiser
+from unspur.train.session import Session, silent
+
+
+class TrialBlock(TypedDict):
+    """A short training at one rate."""
+
+    lr: float
+    accuracy: float | None
+    loss: float | None
+    learned: bool
+
+
+class RateSearch(TypedDict):
+    """The highest rate that converges, all that do, and every one that was tried."""
+
+    method: str
+    dataset: str
+    arch: str
+    seed: int
+    lr: float
+    converge: list[float]
+    trials: list[TrialBlock]
+
+
+def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = False) -> RateSearch:
+    """The highest learning rate at which a method's ``erm`` recipe still converges, by short trainings (large-LR 4.2).
+
+    They begin at the recipe's own rate and are judged on training data; nothing is stored.
+    """
+    recipe = getattr(config.method, "erm", None) or getattr(config.method, "training", None)
+    if not isinstance(recipe, Optimiser):
+        raise UnspurError(
+            f"{config.method.name} has no setting erm.lr whose highest value could be found; see `unspur methods`."
+        )
+    probe = getattr(config.method, "probe", Probe())
+    data, model = Loaded.of(config, data_dir)
+    bar = ProgressBar("probe") if progress else None
+    with bar or contextlib.nullcontext():
+        session = Session(fabric_for(config), progress=bar or silent, seed=config.seed)
+        rates, trials = highest_rate(model, data.train, recipe, probe, session, config.method.loss)
+    return {
+        "method": config.method.name,
+        "dataset": config.data.name,
+        "arch": config.arch.name,
+        "seed": config.seed,
+        "lr": rates[0],
+        "converge": rates[::-1],
+        "trials": [_block(trial) for trial in trials],
+    }
+
+
+def _block(trial: Trial) -> TrialBlock:
+    return {"lr": trial.lr, "accuracy": trial.accuracy, "loss": trial.loss, "learned": trial.learned}
