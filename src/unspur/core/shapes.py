@@ -91,7 +91,8 @@ def _check_fields(value: Any, shape: Any, where: str, field: str) -> None:
         inner = f"{field}.{name}" if field else name
         if name in value:
             _check(value[name], hint, where, inner)
-        elif name in shape.__required_keys__:
+        elif name in shape.__required_keys__ and get_origin(hint) is not typing.NotRequired:
+            # Where annotations are text, as here, the class itself takes a NotRequired field for a required one.
             raise UnspurError(f"{where}: {inner} is missing; restore or delete the file.")
 
 
