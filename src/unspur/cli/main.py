@@ -177,13 +177,18 @@ def report(
 
     Example: unspur report runs/erm-biased_mnist-* --out report.html
     """
-    from unspur.report.page import write_report
+    from unspur.report.runs_page import write_report
 
-    write_report(runs, out, data_dir)
+    written = write_report(runs, out, data_dir)
     if as_json:
-        print_json({"report": str(out)})
-    else:
-        typer.echo(f"Wrote {out}.")
+        print_json(written)
+        return
+    for folder, warnings in written["warnings"].items():
+        for warning in warnings:
+            say(f"Warning: {folder}: {warning}")
+    for section, reason in written["failed"].items():
+        say(f"Warning: the page lacks the part '{section}': {reason}")
+    typer.echo(f"Wrote {out}.")
 
 
 @app.command()
