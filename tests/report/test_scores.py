@@ -1,10 +1,9 @@
 import pytest
 
-from report.examples import config, tiny
+from report.examples import tiny
 from unspur.evaluation.scores import score
 from unspur.metrics.groups import wilson_interval
-from unspur.report.rows import labels, scored, settings
-from unspur.runs.config import configure
+from unspur.report.scores import only_class, scored
 
 BLOCK = {
     "n": 40,
@@ -22,10 +21,6 @@ BLOCK = {
         {"y": 1, "attributes": {"square": 1}, "n": 10, "accuracy": 0.3, "ci95": [0.1, 0.6]},
     ],
 }
-
-
-def test_runs_that_differ_in_precision_alone_are_told_apart():
-    assert labels([config(), config("precision=bf16")]) == ["erm precision=full", "erm precision=bf16"]
 
 
 def test_groups_go_by_the_names_of_their_class_and_values():
@@ -62,10 +57,25 @@ def test_the_rows_agree_with_a_real_evaluation():
 
 
 def test_what_cannot_be_known_is_none_and_never_zero():
-    rows = scored("original", {"accuracy": 0.61}, tiny())
-    assert rows.accuracy.value == 0.61
-    assert [rows.accuracy.low, rows.worst, rows.aligned, rows.conflicting, rows.mean_group] == [None] * 5
+    unknown = dict.fromkeys(
+        ("worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy", "mean_group_accuracy"), None
+    )
+    rows = scored("original", BLOCK | unknown | {"groups": []}, tiny())
+    assert rows.accuracy.value == 0.7
+    assert [rows.worst, rows.aligned, rows.conflicting, rows.mean_group] == [None] * 4
     assert rows.groups == ()
+
+
+def test_a_model_that_predicts_one_class_is_known_by_its_name():
+    assert scored("original", BLOCK | {"only_class": 1}, tiny()).only_class == "high"
+    assert scored("original", BLOCK | {"only_class": None}, tiny()).only_class is None
+
+
+def test_of_an_old_run_the_class_that_is_always_right_is_the_one_that_is_predicted():
+    # Version 0.1 stored no class: high is right and low wrong, in both groups each.
+    groups = [group | {"accuracy": float(group["y"])} for group in BLOCK["groups"]]
+    assert only_class(BLOCK | {"groups": groups}) == 1
+    assert only_class(BLOCK) is None
 
 
 def test_with_other_attributes_than_in_training_nothing_is_aligned_or_conflicting():
@@ -82,48 +92,3 @@ def test_a_value_that_the_data_does_not_have_is_an_error():
     group = {"y": 0, "attributes": {"square": 7}, "n": 10, "accuracy": 0.5, "ci95": [0.2, 0.8]}
     with pytest.raises(IndexError):
         scored("original", BLOCK | {"groups": [group]}, tiny())
-
-
-def test_settings_that_were_changed_are_told_from_defaults():
-    rows = {row.key: row for row in settings(config("erm.lr=0.5"))}
-    assert (rows["erm.lr"].value, rows["erm.lr"].changed) == ("0.5", True)
-    assert (rows["erm.momentum"].value, rows["erm.momentum"].changed) == ("0.9", False)
-    assert (rows["data.base"].value, rows["data.base"].changed) == ("mini", True)
-    assert rows["erm.lr"].comment == "learning rate"
-
-
-def test_settings_name_the_method_the_data_the_arch_and_the_seed():
-    rows = {row.key: row.value for row in settings(config(seed=3))}
-    chosen = {key: rows[key] for key in ("method", "data.name", "arch.name", "seed")}
-    assert chosen == {"method": "erm", "data.name": "biased_mnist", "arch.name": "small_cnn", "seed": "3"}
-
-
-def test_runs_are_called_by_what_sets_them_apart():
-    assert labels([config(), config("erm.lr=0.5")]) == ["erm erm.lr=0.01", "erm erm.lr=0.5"]
-
-
-def test_runs_that_differ_by_seed_alone_are_called_the_same():
-    assert labels([config(), config(seed=1)]) == ["erm", "erm"]
-
-
-def test_methods_that_had_different_networks_say_so():
-    ule = configure("ule", "biased_mnist", "cnn2", 0, ["data.base=mini"])
-    erm = configure("erm", "biased_mnist", "small_cnn", 0, ["data.base=mini"])
-    assert labels([erm, ule]) == ["erm small_cnn", "ule cnn2"]
-
-
-def test_another_architecture_is_named_without_all_its_options():
-    names = labels([config(), config(arch="fcn"), config("arch.width=7", arch="fcn")])
-    assert names == ["erm small_cnn", "erm fcn arch.width=1024", "erm fcn arch.width=7"]
-
-
-def test_another_version_of_the_data_sets_a_run_apart():
-    assert labels([config("data.conflict=0.1"), config("data.conflict=0.2")]) == [
-        "erm data.conflict=0.1",
-        "erm data.conflict=0.2",
-    ]
-
-
-def test_a_setting_that_only_one_of_two_runs_has_sets_it_apart():
-    names = labels([config(), config("erm.schedule=step", "erm.schedule.every=1")])
-    assert names == ["erm erm.schedule=constant", "erm erm.schedule=step erm.schedule.every=1 erm.schedule.gamma=0.5"]

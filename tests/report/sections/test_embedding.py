@@ -8,7 +8,7 @@ from torch import nn
 
 from report.examples import tiny
 from unspur.data.base import Dataset, Split
-from unspur.report.embedding import MARGIN, SAMPLES, SIDE, alike, embedding
+from unspur.report.sections.embedding import MARGIN, SAMPLES, SIDE, alike, embedding
 
 
 def dataset(n=60, classes=3):

@@ -1,9 +1,9 @@
 import re
 
-from report.examples import tiny
-from unspur.report.analysed import analysed
-from unspur.report.page import write_report
-from unspur.report.planes import planes
+from report.examples import opened
+from unspur.report.runs_page import write_report
+from unspur.report.sections.analysis import ANALYSIS
+from unspur.report.sections.landscape import planes
 from unspur.runs.analyze import analyze
 
 FOUND = {
@@ -51,6 +51,6 @@ def test_nobody_asked_nothing_is_drawn():
 def test_the_page_shows_the_surroundings(tiny_run, tmp_path, monkeypatch):
     monkeypatch.setattr("unspur.evaluation.landscape.ATTRIBUTED", 2)
     analyze(tiny_run, around=True)
-    assert len(analysed(tiny_run, tiny()).planes) == 3
+    assert len(ANALYSIS.view(opened(tiny_run)).planes) == 3
     write_report([tiny_run], tmp_path / "page.html")
     assert "Around the solution" in (tmp_path / "page.html").read_text()

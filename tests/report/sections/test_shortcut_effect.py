@@ -2,10 +2,11 @@ import pytest
 import torch
 from torch import nn
 
-from report.examples import rewrite, run_in, tiny
+from report.examples import run_in, tiny
 from unspur.data.catalog import dataset_named, load
-from unspur.report.effect import effects
-from unspur.report.page import write_report
+from unspur.evaluation.scores import predict
+from unspur.report.runs_page import write_report
+from unspur.report.sections.shortcut_effect import effects
 from unspur.runs.config import configure
 
 
@@ -24,7 +25,12 @@ class Sees(nn.Module):
 def test_only_images_that_have_the_shortcut_are_compared():
     # Of 40 conflicting images the 20 of class 1 have a square. With a slope of 5 it gives 5 > 1, so class 0; noise
     # from 0 to 59, 0.116 of full brightness on average, gives 0.58 < 1, so class 1.
-    (found,) = effects({"weak": Sees(0.0), "strong": Sees(5.0)}, tiny(bare=True))
+    data = tiny(bare=True)
+
+    def says(slope):
+        return lambda test: predict(Sees(slope), data.tests[test])
+
+    (found,) = effects({"weak": says(0.0), "strong": says(5.0)}, data)
     assert (found.on, found.off, found.images) == ("biased", "bare", 20)
     rows = dict(found.rows)
     assert rows["weak"] == pytest.approx((0.0, 0.0, 0.0))
@@ -59,19 +65,3 @@ def test_the_page_shows_the_student_the_teacher_and_what_the_shortcut_does_to_bo
 def test_data_without_such_a_pair_has_no_such_table(tiny_run, tmp_path):
     write_report([tiny_run], tmp_path / "page.html")
     assert "With and without the shortcut" not in (tmp_path / "page.html").read_text()
-
-
-def test_a_grid_search_is_drawn_and_not_written_out(tiny_data, tmp_path):
-    settings = ["data.base=mini", "lams=0.5,1", "lrs=0.1,0.01", "l2s=0.001", "epochs=2", "rule=mean"]
-    run = run_in(tmp_path, configure("ule_last_layer", "biased_mnist", "small_cnn", 0, settings))
-    write_report([run], tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "4 settings, each with its best score" in page and "validation accuracy of all" in page
-    assert "<dt>grid</dt>" not in page and "<dt>chosen</dt><dd>lam " in page
-
-
-def test_names_in_a_grid_are_words_on_the_page(tiny_run, tmp_path):
-    hostile = {"lam": 0.5, "lr": 0.1, "l2": 0.0, "score": 0.5, "epoch": "<script>alert(1)</script>"}
-    rewrite(tiny_run / "result.json", facts={"grid": [hostile, hostile]})
-    write_report([tiny_run], tmp_path / "page.html")
-    assert "<script>alert" not in (tmp_path / "page.html").read_text()

@@ -1,12 +1,12 @@
-from unspur.report.headline import Finding, headline, telling_test
-from unspur.report.rows import Scored, Share
+from unspur.report.scores import Scored, Share
+from unspur.report.sections.headline import Finding, headline, telling_test
 
 
-def test_set(name, accuracy=0.5, aligned=None, conflicting=None, attributes=("square",), n=100):
+def test_set(name, accuracy=0.5, aligned=None, conflicting=None, attributes=("square",), n=100, only=None):
     def share(value):
         return None if value is None else Share(value, 0.0, 1.0, n)
 
-    return Scored(name, attributes, Share(accuracy), None, share(aligned), share(conflicting), None, None, ())
+    return Scored(name, attributes, Share(accuracy), None, share(aligned), share(conflicting), None, None, (), only)
 
 
 test_set.__test__ = False
@@ -16,8 +16,8 @@ def said(*findings):
     return headline(findings).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def finding(*tests, label="erm", dataset="biased_mnist"):
-    return Finding(label, dataset, "images", tests)
+def finding(*tests, label="erm", dataset="biased_mnist", warnings=()):
+    return Finding(label, dataset, "images", tests, warnings)
 
 
 def test_one_run_is_told_by_where_the_shortcut_helps_and_where_it_misleads():
@@ -102,3 +102,59 @@ def test_runs_on_several_data_sets_are_counted():
 
 def test_a_page_without_any_result_says_so():
     assert said() == "No run on this page has a result; each one below says why."
+
+
+UNCHANGED = "The repair changed nothing: the result predicts the same as before for all 5,000 validation images."
+
+
+def test_a_model_that_predicts_one_class_is_never_said_to_be_right():
+    blind = finding(test_set("original", 0.5, only="0-4"), test_set("biased", conflicting=0.5, only="0-4"))
+    assert said(blind) == (
+        "The classifier trained with erm predicts “0-4” for every test image: its accuracy says nothing."
+    )
+
+
+def test_one_class_on_one_of_the_test_sets_is_said_behind_what_the_others_show():
+    tests = [test_set("unbiased", aligned=0.99, conflicting=0.4), test_set("grey", 0.1, only="3")]
+    assert said(finding(*tests)).endswith(
+        "40.0 % of those in which they do not. For every one of the “grey” test images it predicts “3”."
+    )
+
+
+def test_among_several_runs_one_class_stands_in_place_of_an_accuracy():
+    runs = [
+        finding(test_set("biased", conflicting=0.9), label="masktune"),
+        finding(test_set("biased", conflicting=0.5, only="0-4")),
+    ]
+    assert said(*runs).endswith("as in training, erm predicts “0-4” for all and masktune gets 90.0 % right.")
+
+
+def test_among_many_runs_those_that_predict_one_class_are_counted_and_not_averaged():
+    runs = [finding(test_set("biased", conflicting=n / 10), label=f"erm erm.lr={n}") for n in range(1, 5)]
+    blind = finding(test_set("biased", conflicting=0.0, only="0-4"), label="erm erm.lr=9")
+    assert said(*runs, blind).endswith(
+        "1 of the 5 kinds of runs predict one class for all and between 10.0 % (erm erm.lr=1) and 40.0 % "
+        "(erm erm.lr=4) are classified right."
+    )
+
+
+def test_runs_that_all_predict_one_class_have_no_accuracy_to_compare():
+    runs = [finding(test_set("biased", conflicting=0.5, only="0-4"), label=label) for label in ("erm", "dcwp")]
+    assert said(*runs).endswith("erm predicts “0-4” for all and dcwp predicts “0-4” for all.")
+
+
+def test_a_repair_that_changed_nothing_says_so_in_the_headline():
+    repair = finding(test_set("biased", conflicting=0.1), label="masktune", warnings=[UNCHANGED, "Besides."])
+    assert said(repair).endswith(f"as in training. {UNCHANGED}")
+    other = finding(test_set("biased", conflicting=0.9), label="dcwp")
+    assert said(repair, other).endswith(f"masktune gets 10.0 % right and dcwp 90.0 %. masktune: {UNCHANGED}")
+
+
+def test_warnings_of_many_runs_are_counted():
+    runs = [finding(test_set("biased", conflicting=n / 10), label=f"run {n}", warnings=["w"]) for n in range(3)]
+    assert said(*runs).endswith(" 3 runs have warnings, which each shows first.")
+
+
+def test_on_several_data_sets_too_one_class_is_named():
+    runs = [finding(test_set("test", only="3"), dataset="mnist"), finding(test_set("test"), dataset="parity")]
+    assert said(*runs) == "2 finished runs on 2 data sets: mnist and parity. One class for everything: erm on mnist."
