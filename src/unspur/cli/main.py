@@ -161,11 +161,16 @@ def report(
 
     Example: unspur report runs/erm-biased_mnist-* --out report.html
     """
-    from unspur.report.page import write_report
+    from unspur.report.runs_page import write_report
 
-    write_report(runs, out, data_dir)
+    written = write_report(runs, out, data_dir)
+    for folder, warnings in written["warnings"].items():
+        for warning in warnings:
+            say(f"Warning: {folder}: {warning}")
+    for section, reason in written["failed"].items():
+        say(f"Warning: the page lacks the part '{section}': {reason}")
     if as_json:
-        print_json({"report": str(out)})
+        print_json(written)
     else:
         say(f"Wrote {out}. Open it in a browser.")
 

@@ -30,6 +30,11 @@ ATTRIBUTED = 200  # of these, whose attributions are looked at
 SHOWN = 12  # of these, whose attributions are kept for the report
 SCORED = 10_000  # test inputs to score pruned nodes, and training inputs whose losses are compared
 UNITS: tuple[Unit, ...] = ("node", "column", "weight")
+ABOUT_SHORTCUT = ("core attribution", "spurious attribution")  # figures that need images with the shortcut
+NO_SHORTCUT = (
+    "No image of this test set has the shortcut, so how much the model attributes to it was not measured; name a test "
+    "set that has it with --test."
+)
 NO_ATTRIBUTES = "The data set has no attributes that could go with the class."
 KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
 
@@ -86,6 +91,8 @@ def analyse(
     rest. What cannot be computed for this model or data is None, and ``unknown`` says why.
     """
     look = _Look(model, data, data.tests[test], samples, seed)
+    if regions and lacks_shortcut(data, test):
+        regions, look.no_shares = {}, NO_SHORTCUT
     objects = foreground_of(foreground, data.tests[test], look.index[:ATTRIBUTED]) if foreground else None
     found = {
         "test": test,
@@ -99,6 +106,11 @@ def analyse(
         "surroundings": look.around(test, regions, seed) if around else None,
     }
     return Analysis({**_finite(found, look.unknown), "unknown": look.unknown}, look.shown)
+
+
+def lacks_shortcut(data: Dataset, test: str) -> bool:
+    """Whether a test set shows its images without the shortcut: attributions to it would be 0 whatever a model uses."""
+    return test in data.without_shortcut.values()
 
 
 def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:
@@ -137,6 +149,7 @@ class _Look:
         self.sample = test.subset(self.index)
         self.shown: dict[str, Tensor] = {}
         self.unknown: dict[str, str] = {}
+        self.no_shares = "Class and shortcut have no places of their own in these inputs."
         self.logits = predict(model, self.sample)
         self.z = self.known("activations", lambda: activations(model, self.sample))
 
@@ -202,7 +215,7 @@ class _Look:
         x = self.sample.batch(torch.arange(min(ATTRIBUTED, len(self.sample))), device).x
         found: dict[str, Any] = {"samples": len(x)}
         if not masks:
-            self.unknown["attribution.shares"] = "Class and shortcut have no places of their own in these inputs."
+            self.unknown["attribution.shares"] = self.no_shares
         for kind in KINDS:
             maps = self.known(f"attribution.{kind}", partial(_maps, kind, self.model, x))
             if maps is None:

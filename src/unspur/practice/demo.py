@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unspur.report.page import write_report
+from unspur.report.runs_page import write_report
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run

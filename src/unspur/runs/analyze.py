@@ -13,7 +13,7 @@ from unspur.evaluation.analysis import SAMPLES, analyse
 from unspur.runs.folder import Run
 
 FILE = "analysis.json"
-FORMAT = 3  # of that file; another number wherever a figure begins to mean something else
+FORMAT = 4  # of that file; another number wherever a figure begins to mean something else
 MAPS_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
 
 

@@ -81,4 +81,5 @@ def _lifted(value: Any) -> Any:
         "baseline": known[0] if known else None,
         "trained": facts.get("stage"),
         "warnings": list(facts.get("warnings", ())),
+        "facts": {name: fact for name, fact in facts.items() if name not in ("stage", "warnings")},
     }
