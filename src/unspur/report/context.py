@@ -18,7 +18,7 @@ from unspur.data.files.fetch import DataFiles
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError
 from unspur.evaluation.scores import TestScores, predict
-from unspur.methods.outcome import BaselineBlock, Facts
+from unspur.methods.facts import BaselineBlock, Facts
 from unspur.report.maps import Explainer, explainer
 from unspur.report.pictures import drawable
 from unspur.report.scores import Scored, only_class, scored

@@ -17,7 +17,8 @@ from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation.attribution_observer import Attributions
 from unspur.evaluation.scores import TestScores, evaluate, predict
-from unspur.methods.outcome import Facts, Fit
+from unspur.methods.base import Fit
+from unspur.methods.facts import Facts
 from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.folder import Run

@@ -10,7 +10,7 @@ from unspur.core.files import read_json
 from unspur.core.shapes import checked
 from unspur.errors import UnspurError
 from unspur.evaluation.scores import TestScores
-from unspur.methods.outcome import BaselineBlock, Facts
+from unspur.methods.facts import BaselineBlock, Facts
 
 FORMAT = 2  # of result.json; version 0.1 wrote none, which is 1
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from unspur.data.base import Dataset, Split
 from unspur.data.masks import BitMask
-from unspur.methods.outcome import Role
+from unspur.methods.facts import Role
 from unspur.report.context import RunContext
 from unspur.report.group_rows import shuffled, split_rows
 from unspur.report.maps import Explainer, Layer, by_gradients

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
-from unspur.methods.outcome import Facts
+from unspur.methods.facts import Facts
 from unspur.parts.select import Rule
 from unspur.report.charts import Chart, share_chart
 from unspur.report.context import RunContext
