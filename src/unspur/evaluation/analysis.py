@@ -167,7 +167,7 @@ class _Look:
         """What makes figures mean less than they seem to."""
         if len(self.sample.y.unique()) == 1 or len(self.logits.argmax(1).unique()) > 1:
             return []
-        return ["The network gives one answer for all inputs: all of it can be pruned, and that means nothing."]
+        return ["The network predicts one class for all inputs: all of it can be pruned, and that means nothing."]
 
     def compression(self) -> dict[str, Any]:
         def curve(unit: Unit) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from unspur.report.context import RunContext
 from unspur.report.maps import Layer, Tile
 from unspur.report.pictures import heat, picture
 from unspur.report.section import Section
-from unspur.report.sections.landscape import Plane, planes
+from unspur.report.sections.landscape import Plane, Surroundings, planes
 from unspur.runs.analyze import FILE, MAPS_FILE
 
 MEANINGS = {
@@ -85,7 +85,9 @@ def _view(found: Mapping[str, Any], run: RunContext) -> AnalysisView:
     kinds = {kind: name for kind, name in KINDS.items() if kind in maps}
     # Analyses of version 0.1 hold shares of attribution on a shortcut that no image of their test set has.
     bare = lacks_shortcut(data, test)
-    around = found.get("surroundings")  # older ones lack this, and warnings
+    around: Surroundings | None = found.get("surroundings")  # older ones lack this, and warnings
+    if bare and around:
+        around["spurious_use"] = None
     return AnalysisView(
         label=run.label,
         tile=run.data.tile,
@@ -99,7 +101,7 @@ def _view(found: Mapping[str, Any], run: RunContext) -> AnalysisView:
         ),
         kinds=tuple(kinds.values()),
         maps=_tiles(maps, kinds, test, data) if kinds else (),
-        planes=planes({**around, "spurious_use": None} if bare and around else around),
+        planes=planes(around),
         warnings=(*([NO_SHORTCUT] if bare else ()), *found.get("warnings", ())),
         unknown=tuple(what for what in found["unknown"].items() if what[1] != NO_SHORTCUT),
     )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypedDict
 
 from unspur.report.pictures import shades
 
@@ -17,6 +16,19 @@ TITLES = {
     "selectivity": "spurious use: mean bias-selectivity",
 }
 LEAST = 1e-6  # smaller losses have the colour of this one
+
+
+Values = list[list[float | None]]  # a row for each place on the first axis; None where it is not finite
+
+
+class Surroundings(TypedDict):
+    """What `evaluation.landscape.surroundings` found."""
+
+    axis: list[float]
+    loss: Values
+    accuracy: Values
+    spurious_use: Values | None
+    spurious_by: Literal["attribution", "selectivity"] | None
 
 
 @dataclass(frozen=True)
@@ -39,15 +51,18 @@ class Plane:
     middle: str  # its value at the solution
 
 
-def planes(found: Mapping[str, Any] | None) -> tuple[Plane, ...]:
+def planes(found: Surroundings | None) -> tuple[Plane, ...]:
     """The pictures of ``analysis.json``'s surroundings; none where nobody asked for them."""
     if not found:
         return ()
-    return tuple(_plane(name, found) for name in ("loss", "accuracy", "spurious_use") if found[name])
+    drawn = [_plane("loss", "loss", found["axis"], found["loss"])]
+    drawn.append(_plane("accuracy", "accuracy", found["axis"], found["accuracy"]))
+    if found["spurious_use"] and found["spurious_by"]:
+        drawn.append(_plane("spurious_use", found["spurious_by"], found["axis"], found["spurious_use"]))
+    return tuple(drawn)
 
 
-def _plane(name: str, found: Mapping[str, Any]) -> Plane:
-    axis, rows = found["axis"], found[name]
+def _plane(name: str, title: str, axis: list[float], rows: Values) -> Plane:
     known = [value for row in rows for value in row if value is not None]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
     step = SIDE / len(axis)
@@ -56,9 +71,8 @@ def _plane(name: str, found: Mapping[str, Any]) -> Plane:
         for row, (a, values) in enumerate(zip(axis, rows, strict=True))
         for column, (b, value) in enumerate(zip(axis, values, strict=True))
     )
-    title = TITLES[found["spurious_by"] if name == "spurious_use" else name]
     middle = rows[len(axis) // 2][len(axis) // 2]
-    return Plane(title, squares, step, _write(name, low), _write(name, high), _write(name, middle))
+    return Plane(TITLES[title], squares, step, _write(name, low), _write(name, high), _write(name, middle))
 
 
 def _colour(name: str, value: float | None, low: float, high: float) -> str:
