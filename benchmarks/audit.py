@@ -4,12 +4,12 @@
     python benchmarks/audit.py table
     UNSPUR_DATA=DIR python benchmarks/audit.py speed [--images 5000]
 
-`run` writes a line a case to results/audit-benchmark.jsonl and goes on where it stopped. A case is a base set of two real
-classes, a kind of shortcut (audit_plants.py) or none, and the share of images that go against it. Images are written as
-files, so that file properties are part of it. Rules were set on the TUNED kinds with the bases of TUNED_BASES and on the
-clean pairs of TUNED_CLEAN; the table reports the rest apart. A planted set counts as found when the verdict is `leaks` or
-`leans`, as localised when a leak's cells hold the mark or its family is the planted one; a clean set is accused by the same
-verdicts. The model part is left out unless --model is given, which adds what the quick model does.
+`run` writes a line a case to results/audit-benchmark.jsonl and goes on where it stopped. A case is a base set of two
+real classes, a kind of shortcut (audit_plants.py) or none, and the share of images that go against it. Images are
+written as files, so that file properties are part of it. Rules were set on the TUNED kinds with the bases of
+TUNED_BASES and on the clean pairs of TUNED_CLEAN; the table reports the rest apart. A planted set counts as found when the verdict
+is `leaks` or `leans`, as localised when a leak's cells hold the mark or its family is the planted one; a clean set is
+accused by the same verdicts. The model part is left out unless --model is given.
 """
 
 from __future__ import annotations
@@ -69,16 +69,16 @@ def cifar(a: int, b: int, each: int = EACH) -> list[list[Pixels]]:
         header, payload, offsets, labels = (arrays[key] for key in ("header", "payload", "offsets", "labels"))
     chosen = [np.nonzero(labels == label)[0][:each] for label in (a, b)]
     head = header.tobytes()
-    return [
-        [_decoded(head + payload[offsets[i] : offsets[i + 1]].tobytes()) for i in numbers] for numbers in chosen
-    ]
+    return [[_decoded(head + payload[offsets[i] : offsets[i + 1]].tobytes()) for i in numbers] for numbers in chosen]
 
 
 def _decoded(content: bytes) -> Pixels:
     return np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
 
 
-def table_images(folder: str, wanted: dict[str, str], column: str, values: Sequence[str], each: int) -> list[list[Pixels]]:
+def table_images(
+    folder: str, wanted: dict[str, str], column: str, values: Sequence[str], each: int
+) -> list[list[Pixels]]:
     """Images of a table whose columns have the ``wanted`` values, by the value of ``column``."""
     found: dict[str, list[Pixels]] = {value: [] for value in values}
     with (data_dir() / folder / "metadata.csv").open() as file:
@@ -136,7 +136,7 @@ def localised(plant: Plant, result: Audit) -> bool:
 
 
 def _holds(finding: Finding, where: tuple[float, float, float, float]) -> bool:
-    """Whether the middle of one of the finding's cells, the first named, lies in the mark's surroundings of one cell."""
+    """Whether four of five of the finding's cells lie in the mark or within one cell of it."""
     top, left, bottom, right = where
     edge = 1 / 8
     inside = [

@@ -1,7 +1,7 @@
 """Shortcuts that benchmarks/audit.py plants: what an image, or its file, shows when its value is 1.
 
-TUNED kinds were looked at while the audit's rules were written, HELD_OUT ones were not. Measures are shares of the image's
-side, so that a kind looks the same on small and on large images.
+TUNED kinds were looked at while the audit's rules were written, HELD_OUT ones were not. Measures are shares of the
+image's side, so that a kind looks the same on small and on large images.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def _image(pixels: NDArray[np.floating]) -> Image.Image:
     return Image.fromarray(pixels.round().clip(0, 255).astype(np.uint8))
 
 
-def _painter(box: Where, colour: tuple[int, int, int], opacity: float = 1.0) -> Callable[[Image.Image, Draw], Image.Image]:
+def _painter(
+    box: Where, colour: tuple[int, int, int], opacity: float = 1.0
+) -> Callable[[Image.Image, Draw], Image.Image]:
     return lambda image, _draw: _paint(image, box, colour, opacity)
 
 

@@ -47,10 +47,12 @@ class Sharpness:
     def _band(self, images: Tensor) -> Tensor:
         height, width = images.shape[2:]
         radius = (torch.fft.fftfreq(height).unsqueeze(1) ** 2 + torch.fft.rfftfreq(width) ** 2).sqrt()
-        return (radius / 0.5 * BANDS).long().clamp(max=BANDS - 1)
+        band: Tensor = (radius / 0.5 * BANDS).long().clamp(max=BANDS - 1)
+        return band
 
     def _with(self, images: Tensor, wanted: Tensor) -> Tensor:
         gain = ((wanted - self.measure(images)) / 2).exp().clamp(max=LIMIT)
         gain[:, : self._first] = 1
         changed = torch.fft.rfft2(images) * gain[:, self._band(images)].unsqueeze(1)
-        return torch.fft.irfft2(changed, s=images.shape[2:]).clamp(0, 1)
+        result: Tensor = torch.fft.irfft2(changed, s=images.shape[2:]).clamp(0, 1)
+        return result

@@ -12,9 +12,10 @@ from pathlib import Path
 from unspur.core.files import read_json, write_json
 from unspur.errors import UnspurError
 from unspur.practice.audit.collect import MOST_IMAGES, Collected, Source, collect
-from unspur.practice.audit.data_findings import DataFindings, data_findings, detectable
+from unspur.practice.audit.data_findings import DataFindings, data_findings
 from unspur.practice.audit.findings import Audit, Finding, write_audit
 from unspur.practice.audit.model import Model, quick_model
+from unspur.practice.audit.power import detectable
 from unspur.practice.audit.suspects import rank_suspects, with_suspects, worst_estimate
 from unspur.practice.audit.swap_test import swap_test
 from unspur.practice.audit.verdict import judge

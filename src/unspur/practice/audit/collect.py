@@ -37,7 +37,17 @@ MOST_PICTURES = 5_000  # small copies that are kept for what must look at pixels
 MOST_CLASSES = 100  # the largest ones; smaller ones are left out
 FEWEST = 20  # images of a class
 SIDE = 128  # pixels of the small copies; images that are smaller keep about their size
-LADDER = (256, 192, 128, 96, 64, 48, 32, 24, 16)  # pixels of the middle piece, unresized, that shows traces of processing
+LADDER = (
+    256,
+    192,
+    128,
+    96,
+    64,
+    48,
+    32,
+    24,
+    16,
+)  # pixels of the middle piece, unresized, that shows traces of processing
 BATCH = 64
 
 
@@ -93,7 +103,9 @@ def listed(listing: Listing) -> Source:
     def read(number: int, side: int) -> Item:
         data = content(number)
         pixels = decode_whole(data)
-        return Item(_small(pixels, side), _piece(torch.from_numpy(pixels)), file_facts(listing.files[number].name, data))
+        return Item(
+            _small(pixels, side), _piece(torch.from_numpy(pixels)), file_facts(listing.files[number].name, data)
+        )
 
     def shape(number: int) -> tuple[int, int]:
         height, width = decode_whole(content(number)).shape[1:]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from unspur.metrics.groups import Z95
 from unspur.parts.cues.base import Cue
 from unspur.parts.cues.cells import Cells
 from unspur.parts.cues.colour import Colour
@@ -25,6 +24,7 @@ from unspur.practice.audit.fixed_pattern import PatternScores, pattern_scores
 from unspur.practice.audit.image_statistics import GRID, coarser
 from unspur.practice.audit.leak_scores import LeakScores, leak_scores
 from unspur.practice.audit.moving import Moving, find_moving
+from unspur.practice.audit.power import detectable, interval, tail
 
 PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
 
@@ -85,7 +85,9 @@ class _Tests:
             parts[width] = leak_scores(stacked, self.y, self.classes, seed=self.seed)
             ordered += members
         rank[torch.tensor(ordered)] = torch.arange(len(ordered))
-        joined = LeakScores(*(torch.cat([getattr(part, name) for part in parts.values()])[rank] for name in LeakScores._fields))
+        joined = LeakScores(
+            *(torch.cat([getattr(part, name) for part in parts.values()])[rank] for name in LeakScores._fields)
+        )
         return joined, joined.p_values()
 
 
@@ -108,7 +110,7 @@ def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> Data
         tests.add(each.name, each.values)
     scores, p = tests.run()
     made = _Maker(data, tests, scores, p)
-    findings = [made.scene(family) for family in data.scene]
+    findings: list[Finding | None] = [made.scene(family) for family in data.scene]
     findings += [made.trace(family) for family in data.traces]
     findings += [made.file(each.name) for each in files]
     findings.append(made.background())
@@ -145,13 +147,33 @@ class _Maker:
         self.drawn = data.flatness >= rules.DRAWN
         self.all = torch.arange(len(data.y))
 
-    def make(self, name: str, kind: Kind, family: str, what: str, grade: Grade, **rest: object) -> Finding:
+    def make(
+        self,
+        name: str,
+        kind: Kind,
+        family: str,
+        what: str,
+        grade: Grade,
+        *,
+        where: tuple[tuple[int, int], ...] | None = None,
+        cue: Cue | None = None,
+    ) -> Finding:
         number = self.number[name]
-        balanced = float(self.scores.balanced[number])
+        balanced, separation = float(self.scores.balanced[number]), float(self.scores.separation[number])
         return Finding(
-            kind, family, what, grade, balanced, interval(balanced, self.data.y), float(self.p[number]),
-            float(self.scores.separation[number]), rest.get("where"), self.scores.margins[number], self.all, rest.get("cue"),  # type: ignore[arg-type]
-        )  # fmt: skip
+            kind=kind,
+            family=family,
+            what=what,
+            grade=grade,
+            tells_label=balanced,
+            ci95=interval(balanced, self.data.y),
+            p=float(self.p[number]),
+            separation=separation,
+            where=where,
+            margins=self.scores.margins[number],
+            index=self.all,
+            cue=cue,
+        )
 
     def scene(self, family: str) -> Finding:
         grade = rules.scene(float(self.scores.balanced[self.number[family]]))
@@ -177,7 +199,9 @@ class _Maker:
         what = "the background: cells at the edge" if frame - middle >= rules.BACKGROUND else "the scene in every cell"
         where = _above(self.leak_map, (frame + 0.5) / 2 if frame - middle < rules.BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
-        return self.make(f"cell {best}", "place", "background", what, "context", where=where, cue=Cells(GRID, GRID, where))
+        return self.make(
+            f"cell {best}", "place", "background", what, "context", where=where, cue=Cells(GRID, GRID, where)
+        )
 
     def cell(self) -> Finding:
         best = int(self.apart_map.argmax())
@@ -196,17 +220,37 @@ class _Maker:
         y = self.data.y[chosen]
         margins = scores.margins[torch.tensor(where)[:, 0], torch.tensor(where)[:, 1]].sum(0)
         return Finding(
-            "place", "pattern", f"the same pattern at the same pixels in {_cells(where)}", grade, balanced,
-            interval(balanced, y), tail(balanced, y, GRID * GRID), separation, where, margins, chosen, Cells(GRID, GRID, where),
-        )  # fmt: skip
+            kind="place",
+            family="pattern",
+            what=f"the same pattern at the same pixels in {_cells(where)}",
+            grade=grade,
+            tells_label=balanced,
+            ci95=interval(balanced, y),
+            p=tail(balanced, y, GRID * GRID),
+            separation=separation,
+            where=where,
+            margins=margins,
+            index=chosen,
+            cue=Cells(GRID, GRID, where),
+        )
 
     def moving(self, found: Moving, chosen: Tensor) -> Finding:
         grade = rules.moving(found.balanced, found.separation, self.content, drawn=self.drawn)
         y = self.data.y[chosen][found.held]
         return Finding(
-            "place", "moving", "a small mark that may lie anywhere", grade, found.balanced, interval(found.balanced, y),
-            tail(found.balanced, y, 1), found.separation, None, found.scores, chosen, Region(found.region),
-        )  # fmt: skip
+            kind="place",
+            family="moving",
+            what="a small mark that may lie anywhere",
+            grade=grade,
+            tells_label=found.balanced,
+            ci95=interval(found.balanced, y),
+            p=tail(found.balanced, y, 1),
+            separation=found.separation,
+            where=None,
+            margins=found.scores,
+            index=chosen,
+            cue=Region(found.region),
+        )
 
     def notes(self) -> tuple[str, ...]:
         data, notes = self.data, []
@@ -225,7 +269,8 @@ class _Maker:
 
     def tested(self, patterns: PatternScores, local: bool) -> tuple[Tested, ...]:
         data = self.data
-        power = f"a test of {len(data.y):,} images finds what tells labels with {detectable(data.y, len(self.tests.names)):.2f} or more"
+        least = detectable(data.y, len(self.tests.names))
+        power = f"a test of {len(data.y):,} images finds what tells labels with {least:.2f} or more"
         groups = [
             ("files", len(self.number) - GRID * GRID * 5 // 4 - 4 - len(data.scene) - len(data.traces)),
             ("the whole image", len(data.scene) + len(data.traces)),
@@ -234,37 +279,6 @@ class _Maker:
         tested = [Tested(what, count, None, power) for what, count in groups if count]
         tested.append(Tested("fixed patterns", GRID * GRID, round(float(patterns.balanced.max()), 4), power))
         return (*tested, Tested("marks that move", int(local), None, power if local else None))
-
-
-def interval(balanced: float, y: Tensor) -> tuple[float, float]:
-    """A normal interval for balanced accuracy, as if every class were told equally well."""
-    sizes = torch.bincount(y)
-    sizes = sizes[sizes > 0].double()
-    half = Z95 * float((balanced * (1 - balanced) / sizes).sum().sqrt()) / len(sizes)
-    return max(0.0, balanced - half), min(1.0, balanced + half)
-
-
-def tail(balanced: float, y: Tensor, tests: int) -> float:
-    """The chance that guessing does as well in the best of so many tests (normal approximation, Bonferroni)."""
-    sizes = torch.bincount(y)
-    sizes = sizes[sizes > 0].double()
-    k = len(sizes)
-    std = float((1 / k * (1 - 1 / k) / sizes).sum().sqrt()) / k
-    z = torch.tensor((balanced - 1 / k) / max(std, 1e-9), dtype=torch.double)
-    return min(1.0, tests * float(torch.special.ndtr(-z)))
-
-
-def detectable(y: Tensor, tests: int) -> float:
-    """The least balanced accuracy that so many tests find significant in four of five tries.
-
-    Chance + (z of the corrected level + z of the power) standard deviations of guessing.
-    """
-    sizes = torch.bincount(y)
-    sizes = sizes[sizes > 0].double()
-    k = len(sizes)
-    std = float((1 / k * (1 - 1 / k) / sizes).sum().sqrt()) / k
-    level = torch.tensor([1 - rules.SIGNIFICANT / tests, 0.8], dtype=torch.double)
-    return min(1.0, 1 / k + float(torch.special.ndtri(level).sum()) * std)
 
 
 def _above(scores: Tensor, level: float) -> tuple[tuple[int, int], ...]:

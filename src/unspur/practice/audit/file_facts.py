@@ -1,4 +1,4 @@
-"""What a file says beside its pixels: format, size, compression, camera, name. None of it is about what was photographed."""
+"""What a file says beside its pixels: format, size, compression, camera, name. None of it is about what it shows."""
 
 from __future__ import annotations
 

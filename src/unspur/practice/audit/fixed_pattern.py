@@ -1,7 +1,8 @@
-"""Marks that lie at the same pixels in many images, however faint: told by fine detail that natural images do not repeat.
+"""Marks that lie at the same pixels in many images, however faint: told by fine detail that nature does not repeat.
 
-Each pixel's detail (the image less its blurred self) is weighed by how the classes' means differ there, over its variance:
-a discriminant with a diagonal covariance, one a cell. Objects move by more than a pixel between images, marks do not.
+Each pixel's detail (the image less its blurred self) is weighed by how the classes' means differ there, over its
+variance: a discriminant with a diagonal covariance, one a cell. Objects move by more than a pixel between images, marks
+do not.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def detail(images: Tensor) -> Tensor:
 
 
 def pattern_scores(images: Tensor, y: Tensor, classes: int, *, grid: int = GRID, seed: int = 0) -> PatternScores:
-    """Tell labels from fine detail at fixed pixels of each cell; ``images`` are bytes (n, 3, s, s), s a multiple of grid."""
+    """Tell labels from fine detail at fixed pixels of each cell.
+
+    ``images`` are bytes (n, 3, s, s), s a multiple of ``grid``.
+    """
     fold = fold_of(y, seed)
     folds = int(fold.max()) + 1
     sums, squares, counts = _moments(images, y, fold, folds, classes)
@@ -42,12 +46,16 @@ def pattern_scores(images: Tensor, y: Tensor, classes: int, *, grid: int = GRID,
     for number in range(folds):
         count = (counts.sum(0) - counts[number]).clamp_min(1)
         mean = (sums.sum(0) - sums[number]) / count[:, None, None, None]
-        variance = (squares.sum(0) - squares[number]) / count.sum() - (mean * (count / count.sum())[:, None, None, None]).sum(0) ** 2
+        variance = (squares.sum(0) - squares[number]) / count.sum() - (
+            mean * (count / count.sum())[:, None, None, None]
+        ).sum(0) ** 2
         weight = (mean - mean.mean(0)) / (variance + 1e-4)
         held = (fold == number).nonzero().squeeze(1)
         for index in held.split(BATCH):
             fine = detail(images[index])
-            scores = torch.stack([_by_cell(fine * w - w * m / 2, grid) for w, m in zip(weight, mean + mean.mean(0), strict=True)], -1)
+            scores = torch.stack(
+                [_by_cell(fine * w - w * m / 2, grid) for w, m in zip(weight, mean + mean.mean(0), strict=True)], -1
+            )
             margins[:, :, index] = scores.permute(1, 2, 0, 3)
     flat = margins.flatten(0, 1)
     hit = flat.argmax(2) == y

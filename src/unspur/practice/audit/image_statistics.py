@@ -83,7 +83,9 @@ def colour(images: Tensor) -> Tensor:
     top, low = images.amax(1), images.amin(1)
     saturation = ((top - low) / (top + EPS)).mean((1, 2)).unsqueeze(1)
     cast = (mean + EPS).log() - (mean.mean(1, keepdim=True) + EPS).log()
-    return torch.cat([cast, middle - middle.mean(1, keepdim=True), saturation, (top - low).mean((1, 2)).unsqueeze(1)], 1)
+    return torch.cat(
+        [cast, middle - middle.mean(1, keepdim=True), saturation, (top - low).mean((1, 2)).unsqueeze(1)], 1
+    )
 
 
 def brightness(images: Tensor) -> Tensor:
@@ -111,7 +113,7 @@ def tone(images: Tensor) -> Tensor:
 def _comb(images: Tensor) -> Tensor:
     """How uneven neighbouring values of a channel's histogram are: scaling bytes leaves gaps and doubles."""
     levels = (images * 255).round().long().clamp(0, 255).flatten(2)
-    n, channels, count = levels.shape
+    n, channels = levels.shape[:2]
     place = levels + 256 * torch.arange(n * channels).reshape(n, channels, 1)
     histogram = torch.bincount(place.flatten(), minlength=n * channels * 256).reshape(n, channels, 256).float()
     inner = histogram[..., 1:-1]
@@ -122,7 +124,9 @@ def _comb(images: Tensor) -> Tensor:
 
 def noise(images: Tensor) -> Tensor:
     """The diagonal detail of 2 x 2 pixels: its level, its level where the image is calm, and whether channels agree."""
-    detail = (images[..., :-1:2, :-1:2] - images[..., :-1:2, 1::2] - images[..., 1::2, :-1:2] + images[..., 1::2, 1::2]) / 2
+    detail = (
+        images[..., :-1:2, :-1:2] - images[..., :-1:2, 1::2] - images[..., 1::2, :-1:2] + images[..., 1::2, 1::2]
+    ) / 2
     size = detail.abs().flatten(2)
     level = quantiles(size, 0.5).squeeze(2)
     patches = functional.avg_pool2d(detail**2, FLAT_PATCH // 2).flatten(2)

@@ -73,7 +73,9 @@ def standardised(features: Tensor) -> Tensor:
     return ((features - mean) / std.clamp_min(1e-6)).clamp(-CLIP, CLIP)
 
 
-def leak_scores(features: Tensor, y: Tensor, classes: int, *, seed: int = 0, permutations: int | None = None) -> LeakScores:
+def leak_scores(
+    features: Tensor, y: Tensor, classes: int, *, seed: int = 0, permutations: int | None = None
+) -> LeakScores:
     """Score ``features`` (tests, images, numbers): each test tells labels ``y`` from its own numbers alone."""
     count = permutations_for(classes) if permutations is None else permutations
     labels, fold = permuted_labels(y, count, seed), fold_of(y, seed)
@@ -132,8 +134,9 @@ def separation_of(scores: Tensor, y: Tensor) -> Tensor:
     |median of the class - median of the others| / sqrt((s1^2 + s2^2) / 2), each s the median absolute deviation
     times 1.4826. Unlike accuracy it does not fall when a few images go against the rule.
 
-    >>> separation_of(torch.tensor([[0., 0], [0, 1], [0, 2], [0, 9], [0, 10], [0, 11]]), torch.tensor([0, 0, 0, 1, 1, 1]))
-    tensor(6.0704)
+    >>> scores = torch.tensor([[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 9.0], [0.0, 10.0], [0.0, 11.0]])
+    >>> round(float(separation_of(scores, torch.tensor([0, 0, 0, 1, 1, 1]))), 2)  # (10 - 1) / 1.4826
+    6.07
     """
     best = torch.zeros(())
     for label in range(scores.shape[1]):

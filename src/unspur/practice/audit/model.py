@@ -106,7 +106,7 @@ def _frozen(seed: int) -> Predict:
     """Features of the pretrained network; an UnspurError without its packages."""
     blank = Split(torch.zeros(2, 3, FEATURE_SIDE, FEATURE_SIDE, dtype=torch.uint8), torch.tensor([0, 1]))
     net = EfficientNetLite0().build(Dataset("audit", blank, blank, {}, ("0", "1")), seed=seed).eval()
-    net = net.to(memory_format=torch.channels_last)
+    net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     @torch.no_grad()
     def features(images: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ def _head(features: Tensor, y: Tensor, classes: int) -> Predict:
         value.backward()
         return value
 
-    optimiser.step(loss)  # type: ignore[no-untyped-call]
+    optimiser.step(loss)
     fixed_weight, fixed_bias = weight.detach(), bias.detach()
     return lambda given: ((given - mean) / std).clamp(-5, 5) @ fixed_weight.T + fixed_bias
 
@@ -194,12 +194,14 @@ def onnx_predict(path: Path) -> Predict:
     entry = session.get_inputs()[0]
     shape: list[Any] = list(entry.shape)
     require(
-        len(shape) == 4 and shape[1] in (1, 3, "c", "C", None) or (len(shape) == 4 and isinstance(shape[1], str)),
+        len(shape) == 4 and (shape[1] == 3 or not isinstance(shape[1], int)),
         f"{path} takes inputs of shape {shape}, but an audit needs images (n, 3, height, width).",
     )
 
     def predict(images: Tensor) -> Tensor:
-        size = [fixed if isinstance(fixed, int) else own for fixed, own in zip(shape[2:], images.shape[2:], strict=True)]
+        size = [
+            fixed if isinstance(fixed, int) else own for fixed, own in zip(shape[2:], images.shape[2:], strict=True)
+        ]
         if list(images.shape[2:]) != size:
             images = functional.interpolate(images, size=size, mode="bilinear", antialias=True)
         return torch.from_numpy(session.run(None, {entry.name: images.numpy()})[0])

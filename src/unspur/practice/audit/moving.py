@@ -1,7 +1,7 @@
 """Marks that move: a network that sees 15 pixels at a time and answers by its strongest place.
 
-On held-out images it tells how well a small piece of an image gives the label away. Natural texture does that as well; a mark
-differs in that it separates the classes far better (``separation``), whatever the images show.
+On held-out images it tells how well a small piece of an image gives the label away. Natural texture does that as well;
+a mark differs in that it separates the classes far better (``separation``), whatever the images show.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Moving(NamedTuple):
     net: LocalNet
 
     def region(self, images: Tensor) -> Tensor:
-        """Where each image (floats, n x 3 x h x w) speaks loudest for the class with the mark: a square of the field."""
+        """Where each image (floats, n x 3 x h x w) speaks loudest for the class with the mark: a square."""
         size = images.shape[2:]
         small = fitted((images.clamp(0, 1) * 255).round().to(torch.uint8))
         _, place = places(self.net, small)

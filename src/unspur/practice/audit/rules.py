@@ -1,7 +1,7 @@
 """The rules by which a leak is graded, with the figures that they were set on (docs/audit.md).
 
-Natural classes differ in colour, texture and background, so that accuracy alone accuses every data set. These rules ask for
-what natural pairs of classes did not show: benchmarks/audit.py measures both sides.
+Natural classes differ in colour, texture and background, so that accuracy alone accuses every data set. These rules ask
+for what natural pairs of classes did not show: benchmarks/audit.py measures both sides.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from unspur.practice.audit.findings import Grade
 SIGNIFICANT = 0.05
 
 PATTERN_TELLS, PATTERN_APART = 0.68, 0.9  # fine detail at fixed pixels: natural pairs reach 0.64 and 0.52
-CELL_TELLS, CELL_APART = 0.15, 2.0  # a cell above the upper quartile of cells, in accuracy and separation: 0.10 and 0.94
+CELL_TELLS, CELL_APART = (
+    0.15,
+    2.0,
+)  # a cell above the upper quartile of cells, in accuracy and separation: 0.10 and 0.94
 TRACE_APART, TRACE_RATIO = 2.2, 1.5  # a trace of processing, and over what colour and places show: 2.46 and 1.9
 TRACE_SURE = 3.5  # enough by itself
 MOVING_TELLS, MOVING_APART = 0.8, 3.5  # the local detector: natural pairs reach 0.90 and 2.6

@@ -1,7 +1,7 @@
 """The swap test: give an image the cue of another class; does the prediction follow?
 
-The control gives it the cue of another image of its own class, so that the harm which swapping itself does to an image counts
-on both sides.
+The control gives it the cue of another image of its own class, so that the harm which swapping itself does to an image
+counts on both sides.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ def swap_test(model: Model, finding: Finding, data: Collected, *, seed: int = 0)
         if other is None or own is None:
             return None
         for rows in torch.arange(len(chosen)).split(BATCH):
-            images, foreign, same = (
-                data.pictures[part[index[rows]]].float() / 255 for index in (chosen, other, own)
-            )
+            images, foreign, same = (data.pictures[part[index[rows]]].float() / 255 for index in (chosen, other, own))
             followed = predict(finding.cue.swap(images, foreign)).argmax(1) == wanted[rows]
             stayed = predict(finding.cue.swap(images, same)).argmax(1) == wanted[rows]
             differences.append(followed.float() - stayed.float())

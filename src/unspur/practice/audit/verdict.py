@@ -26,8 +26,8 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
         moved = 100 * (finding.reliance.follows_cue - finding.reliance.control)
         return Judgement(
             "leans",
-            f"The model leans on {finding.what}: it tells the label of {finding.tells_label:.0%} of images by itself, and "
-            f"{moved:.0f} in 100 predictions follow it when it comes from another class{_cost(finding)}.",
+            f"The model leans on {finding.what}: it tells the label of {finding.tells_label:.0%} of images by itself, "
+            f"and {moved:.0f} in 100 predictions follow it when it comes from another class{_cost(finding)}.",
             f"unspur repair {target}",
         )
     if leaks:
@@ -44,14 +44,14 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
         finding = context[0]
         return Judgement(
             "context",
-            f"{_capital(finding.what)} goes with the class ({finding.tells_label:.0%} of images told by it), as it does in "
-            f"nature{_use(finding, model)}; whether a model may use it is for you to say.",
+            f"{_capital(finding.what)} goes with the class ({finding.tells_label:.0%} of images told by it), as it "
+            f"does in nature{_use(finding, model)}; whether a model may use it is for you to say.",
             f"unspur repair {target}" if finding.reliance and finding.reliance.leans else f"unspur train erm {target}",
         )
     return Judgement(
         "clean",
-        f"Nothing that was tested gives labels away beyond what objects do: {images:,} images, in which a shortcut that "
-        f"tells labels with {detectable:.0%} or more would have been significant.",
+        f"Nothing that was tested gives labels away beyond what objects do: {images:,} images, in which a shortcut "
+        f"that tells labels with {detectable:.0%} or more would have been significant.",
         f"unspur train erm {target}",
     )
 
@@ -70,7 +70,8 @@ def _use(finding: Finding, model: str | None) -> str:
 def _cost(finding: Finding) -> str:
     if finding.accuracy_on_suspects is None or finding.suspects is None:
         return ""
-    return f"; on the {len(finding.suspects):,} images that go against it the model is right in {finding.accuracy_on_suspects:.0%}"
+    right = f"{finding.accuracy_on_suspects:.0%}"
+    return f"; on the {len(finding.suspects):,} images that go against it the model is right in {right}"
 
 
 def _capital(words: str) -> str:
