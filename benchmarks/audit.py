@@ -7,9 +7,9 @@
 `run` writes a line a case to results/audit-benchmark.jsonl and goes on where it stopped. A case is a base set of two
 real classes, a kind of shortcut (audit_plants.py) or none, and the share of images that go against it. Images are
 written as files, so that file properties are part of it. Rules were set on the TUNED kinds with the bases of
-TUNED_BASES and on the clean pairs of TUNED_CLEAN; the table reports the rest apart. A planted set counts as found when the verdict
-is `leaks` or `leans`, as localised when a leak's cells hold the mark or its family is the planted one; a clean set is
-accused by the same verdicts. The model part is left out unless --model is given.
+TUNED_BASES and on the clean pairs of TUNED_CLEAN; the table reports the rest apart. A planted set counts as found when
+the verdict is `leaks` or `leans`, as localised when a leak's cells hold the mark or its family is the planted one; a
+clean set is accused by the same verdicts. The model part is left out unless --model is given.
 """
 
 from __future__ import annotations

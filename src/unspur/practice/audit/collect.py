@@ -37,17 +37,8 @@ MOST_PICTURES = 5_000  # small copies that are kept for what must look at pixels
 MOST_CLASSES = 100  # the largest ones; smaller ones are left out
 FEWEST = 20  # images of a class
 SIDE = 128  # pixels of the small copies; images that are smaller keep about their size
-LADDER = (
-    256,
-    192,
-    128,
-    96,
-    64,
-    48,
-    32,
-    24,
-    16,
-)  # pixels of the middle piece, unresized, that shows traces of processing
+# Pixels of the middle piece, unresized, that shows traces of processing.
+LADDER = (160, 128, 96, 64, 48, 32, 24, 16)
 BATCH = 64
 
 
