@@ -151,7 +151,7 @@ def cases(part: str) -> Iterator[tuple[str, str, float]]:
     clean = [f"cifar {a} {b}" for a, b in PAIRS] + ["pets", "isic"] + [f"digits {a} {b}" for a, b in DIGIT_PAIRS]
     for conflict in (0.05, 0.2, 0.0, 0.01):
         if part in ("held", "all"):
-            yield from ((base, kind, conflict) for kind in HELD_OUT for base in HELD_BASES[:2])
+            yield from ((base, kind, conflict) for base in HELD_BASES[:2] for kind in HELD_OUT)
         if conflict == 0.05 and part in ("clean", "all"):
             yield from ((base, "none", 0.0) for base in clean)
         if part in ("tuned", "all"):

@@ -16,7 +16,7 @@ from unspur.practice.audit.data_findings import DataFindings, data_findings
 from unspur.practice.audit.findings import Audit, Finding, write_audit
 from unspur.practice.audit.model import Model, quick_model
 from unspur.practice.audit.power import detectable
-from unspur.practice.audit.suspects import rank_suspects, with_suspects, worst_estimate
+from unspur.practice.audit.suspects import rank_suspects, surest, with_suspects, worst_estimate
 from unspur.practice.audit.swap_test import swap_test
 from unspur.practice.audit.verdict import judge
 from unspur.version import __version__
@@ -89,7 +89,7 @@ def _with_model(
     for finding in findings:
         graded = finding.grade != "informative" and finding.cue is not None
         reliance = swap_test(model, finding, data, seed=seed) if graded else None
-        done.append(finding.with_model(reliance, *model.accuracy_on(predicted, data.y, finding.suspects)))
+        done.append(finding.with_model(reliance, *model.accuracy_on(predicted, data.y, surest(finding))))
     return done, accuracy
 
 

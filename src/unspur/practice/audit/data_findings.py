@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -22,7 +22,8 @@ from unspur.practice.audit.file_facts import duplicates_across, properties
 from unspur.practice.audit.findings import Finding, Grade, Kind, Tested
 from unspur.practice.audit.fixed_pattern import PatternScores, pattern_scores
 from unspur.practice.audit.image_statistics import GRID, coarser
-from unspur.practice.audit.leak_scores import LeakScores, leak_scores
+from unspur.practice.audit.leak_scores import LeakScores, separation_of
+from unspur.practice.audit.leak_tests import LeakTests
 from unspur.practice.audit.moving import Moving, find_moving
 from unspur.practice.audit.power import detectable, interval, tail
 
@@ -61,40 +62,10 @@ class DataFindings:
     notes: tuple[str, ...]
 
 
-class _Tests:
-    """Tests of different widths that share folds and permutations, so that one p-value covers them all."""
-
-    def __init__(self, y: Tensor, classes: int, seed: int) -> None:
-        self.y, self.classes, self.seed = y, classes, seed
-        self.names: list[str] = []
-        self._features: list[Tensor] = []
-
-    def add(self, name: str, features: Tensor) -> None:
-        self.names.append(name)
-        self._features.append(features)
-
-    def run(self) -> tuple[LeakScores, Tensor]:
-        """The scores in the order in which tests were added, and their p-values."""
-        parts: dict[int, LeakScores] = {}
-        widths = [features.shape[1] for features in self._features]
-        rank = torch.zeros(len(widths), dtype=torch.long)
-        ordered: list[int] = []
-        for width in sorted(set(widths)):
-            members = [number for number, each in enumerate(widths) if each == width]
-            stacked = torch.stack([self._features[number] for number in members])
-            parts[width] = leak_scores(stacked, self.y, self.classes, seed=self.seed)
-            ordered += members
-        rank[torch.tensor(ordered)] = torch.arange(len(ordered))
-        joined = LeakScores(
-            *(torch.cat([getattr(part, name) for part in parts.values()])[rank] for name in LeakScores._fields)
-        )
-        return joined, joined.p_values()
-
-
 def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> DataFindings:
     """Every test of the data; ``local``: also the detector of marks that move, which takes longest."""
     y, classes = data.y, len(data.classes)
-    tests = _Tests(y, classes, seed)
+    tests = LeakTests(y, classes, seed)
     for family, numbers in (data.scene | data.traces).items():
         tests.add(family, numbers)
     cells = data.cells.permute(1, 2, 0, 3).flatten(0, 1)
@@ -136,7 +107,7 @@ def _gravity(finding: Finding) -> tuple[int, int, float]:
 class _Maker:
     """Makes findings of scores."""
 
-    def __init__(self, data: Collected, tests: _Tests, scores: LeakScores, p: Tensor) -> None:
+    def __init__(self, data: Collected, tests: LeakTests, scores: LeakScores, p: Tensor) -> None:
         self.data, self.tests, self.scores, self.p = data, tests, scores, p
         self.number = {name: number for number, name in enumerate(tests.names)}
         at = [self.number[f"cell {cell}"] for cell in range(GRID * GRID)]
@@ -199,8 +170,20 @@ class _Maker:
         what = "the background: cells at the edge" if frame - middle >= rules.BACKGROUND else "the scene in every cell"
         where = _above(self.leak_map, (frame + 0.5) / 2 if frame - middle < rules.BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
-        return self.make(
+        finding = self.make(
             f"cell {best}", "place", "background", what, "context", where=where, cue=Cells(GRID, GRID, where)
+        )
+        return self._together(finding, where)
+
+    def _together(self, finding: Finding, where: Sequence[tuple[int, int]]) -> Finding:
+        """The finding as all its cells tell it together, by the mean of their class scores."""
+        y = self.data.y
+        margins = self.scores.margins[[self.number[f"cell {row * GRID + column}"] for row, column in where]].mean(0)
+        hit = margins.argmax(1) == y
+        balanced = float(torch.stack([hit[y == label].float().mean() for label in y.unique()]).mean())
+        separation = float(separation_of(margins, y))
+        return replace(
+            finding, margins=margins, tells_label=balanced, ci95=interval(balanced, y), separation=separation
         )
 
     def cell(self) -> Finding:

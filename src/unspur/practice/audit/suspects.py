@@ -13,6 +13,7 @@ from unspur.practice.audit.findings import Finding, Suspect
 
 MOST = 0.4  # share of images above which a finding contradicts too many to single any out
 FEWEST = 10  # suspects that an estimate of their accuracy needs
+SURER = 0.5  # the share of suspects, the surest, whose accuracy is measured: the rest are often mistaken for suspects
 
 
 def contradiction(finding: Finding, y: Tensor) -> Tensor:
@@ -32,6 +33,13 @@ def with_suspects(finding: Finding, y: Tensor) -> Finding:
         return finding
     order = chosen[against[chosen].argsort(descending=True)]
     return replace(finding, suspects=tuple(finding.index[order].tolist()))
+
+
+def surest(finding: Finding) -> tuple[int, ...] | None:
+    """The suspects on which a model's accuracy is measured."""
+    if finding.suspects is None:
+        return None
+    return finding.suspects[: max(FEWEST, round(SURER * len(finding.suspects)))]
 
 
 def rank_suspects(findings: Sequence[Finding], data: Collected) -> tuple[Suspect, ...]:
