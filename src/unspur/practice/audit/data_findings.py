@@ -16,7 +16,6 @@ from unspur.parts.cues.noise import Noise
 from unspur.parts.cues.region import Region
 from unspur.parts.cues.sharpness import Sharpness
 from unspur.parts.cues.tone import Tone
-from unspur.practice.audit import rules
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.file_facts import duplicates_across, properties
 from unspur.practice.audit.findings import Finding, Grade, Kind, Tested
@@ -26,6 +25,18 @@ from unspur.practice.audit.leak_scores import LeakScores, separation_of
 from unspur.practice.audit.leak_tests import LeakTests
 from unspur.practice.audit.moving import Moving, find_moving
 from unspur.practice.audit.power import detectable, interval, tail
+from unspur.practice.audit.rules import (
+    BACKGROUND,
+    CONTEXT_TELLS,
+    DRAWN,
+    SIGNIFICANT,
+    grade_cell,
+    grade_file,
+    grade_moving,
+    grade_pattern,
+    grade_scene,
+    grade_trace,
+)
 
 PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
 
@@ -92,7 +103,7 @@ def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> Data
     findings.append(made.pattern(patterns, chosen))
     if local:
         findings.append(made.moving(find_moving(pictures, y[chosen], classes, seed=seed), chosen))
-    kept = sorted((each for each in findings if each is not None and each.p <= rules.SIGNIFICANT), key=_gravity)
+    kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=_gravity)
     return DataFindings(
         tuple(kept), made.tested(patterns, local), made.leak_map, patterns.balanced, made.content, made.notes()
     )
@@ -115,7 +126,7 @@ class _Maker:
         self.apart_map = scores.separation[at].reshape(GRID, GRID)
         scene = max(float(scores.separation[self.number[family]]) for family in data.scene)
         self.content = max(scene, float(self.apart_map.median()))
-        self.drawn = data.flatness >= rules.DRAWN
+        self.drawn = data.flatness >= DRAWN
         self.all = torch.arange(len(data.y))
 
     def make(
@@ -147,28 +158,28 @@ class _Maker:
         )
 
     def scene(self, family: str) -> Finding:
-        grade = rules.scene(float(self.scores.balanced[self.number[family]]))
+        grade = grade_scene(float(self.scores.balanced[self.number[family]]))
         return self.make(family, "image", family, f"{family} of the whole image", grade, cue=SCENE_CUES[family])
 
     def trace(self, family: str) -> Finding:
         separation = float(self.scores.separation[self.number[family]])
-        grade = rules.trace(separation, self.content, drawn=self.drawn)
+        grade = grade_trace(separation, self.content, drawn=self.drawn)
         return self.make(family, "image", family, TRACE_WORDS[family], grade, cue=TRACE_CUES[family])
 
     def file(self, name: str) -> Finding:
         number = self.number[name]
         balanced, separation = float(self.scores.balanced[number]), float(self.scores.separation[number])
-        return self.make(name, "file", name, f"the files' {name}", rules.file(name, balanced, separation, self.content))
+        return self.make(name, "file", name, f"the files' {name}", grade_file(name, balanced, separation, self.content))
 
     def background(self) -> Finding | None:
         """Edge cells that tell more than the middle: a scene that goes with the class."""
         edge = torch.ones(GRID, GRID, dtype=torch.bool)
         edge[1:-1, 1:-1] = False
         frame, middle = float(self.leak_map[edge].median()), float(self.leak_map[2:-2, 2:-2].median())
-        if frame < rules.CONTEXT_TELLS:
+        if frame < CONTEXT_TELLS:
             return None
-        what = "the background: cells at the edge" if frame - middle >= rules.BACKGROUND else "the scene in every cell"
-        where = _above(self.leak_map, (frame + 0.5) / 2 if frame - middle < rules.BACKGROUND else (frame + middle) / 2)
+        what = "the background: cells at the edge" if frame - middle >= BACKGROUND else "the scene in every cell"
+        where = _above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
         finding = self.make(
             f"cell {best}", "place", "background", what, "context", where=where, cue=Cells(GRID, GRID, where)
@@ -191,7 +202,7 @@ class _Maker:
         above = float(self.leak_map.flatten()[best] - self.leak_map.quantile(0.75))
         apart = float(self.apart_map.max() - self.apart_map.quantile(0.75))
         where = _above(self.apart_map, float(self.apart_map.max() + self.apart_map.median()) / 2)
-        grade = rules.cell(above, apart, at_edge=_at_edge(where), drawn=self.drawn)
+        grade = grade_cell(above, apart, at_edge=_at_edge(where), drawn=self.drawn)
         what = f"{_cells(where)} of the image"
         return self.make(f"cell {best}", "place", "place", what, grade, where=where, cue=Cells(GRID, GRID, where))
 
@@ -199,7 +210,7 @@ class _Maker:
         best = divmod(int(scores.balanced.argmax()), GRID)
         balanced, separation = float(scores.balanced[best]), float(scores.separation[best])
         where = _above(scores.balanced, (balanced + max(0.5, float(scores.balanced.min()))) / 2)
-        grade = rules.pattern(balanced, separation, at_edge=_at_edge(where), drawn=self.drawn)
+        grade = grade_pattern(balanced, separation, at_edge=_at_edge(where), drawn=self.drawn)
         y = self.data.y[chosen]
         margins = scores.margins[torch.tensor(where)[:, 0], torch.tensor(where)[:, 1]].sum(0)
         return Finding(
@@ -218,7 +229,7 @@ class _Maker:
         )
 
     def moving(self, found: Moving, chosen: Tensor) -> Finding:
-        grade = rules.moving(found.balanced, found.separation, self.content, drawn=self.drawn)
+        grade = grade_moving(found.balanced, found.separation, self.content, drawn=self.drawn)
         y = self.data.y[chosen][found.held]
         return Finding(
             kind="place",

@@ -28,21 +28,21 @@ BACKGROUND = 0.15  # edge cells above the middle ones: natural pairs 0.11, anima
 DRAWN = 0.4  # share of equal neighbours from which images count as drawings: their strokes are at fixed pixels, too
 
 
-def pattern(balanced: float, separation: float, *, at_edge: bool, drawn: bool) -> Grade:
+def grade_pattern(balanced: float, separation: float, *, at_edge: bool, drawn: bool) -> Grade:
     """A mark at fixed pixels. In drawings and digits the object itself is one, unless it lies at the edge."""
     if balanced < PATTERN_TELLS or separation < PATTERN_APART:
         return "informative"
     return "leaks" if at_edge or not drawn else "informative"
 
 
-def cell(above_balanced: float, above_separation: float, *, at_edge: bool, drawn: bool) -> Grade:
+def grade_cell(above_balanced: float, above_separation: float, *, at_edge: bool, drawn: bool) -> Grade:
     """A cell that tells much more than most others."""
     if above_balanced < CELL_TELLS or above_separation < CELL_APART:
         return "informative"
     return "leaks" if at_edge or not drawn else "informative"
 
 
-def trace(separation: float, content: float, *, drawn: bool) -> Grade:
+def grade_trace(separation: float, content: float, *, drawn: bool) -> Grade:
     """A trace of processing, against what the content separates: colour, brightness and the median cell."""
     if drawn:
         return "informative"
@@ -50,14 +50,14 @@ def trace(separation: float, content: float, *, drawn: bool) -> Grade:
     return "leaks" if stands_out or separation >= TRACE_SURE else "informative"
 
 
-def moving(balanced: float, separation: float, content: float, *, drawn: bool) -> Grade:
+def grade_moving(balanced: float, separation: float, content: float, *, drawn: bool) -> Grade:
     """A small mark anywhere."""
     if drawn or balanced < MOVING_TELLS or separation < MOVING_APART:
         return "informative"
     return "leaks" if separation >= TRACE_RATIO * content else "informative"
 
 
-def file(name: str, balanced: float, separation: float, content: float) -> Grade:
+def grade_file(name: str, balanced: float, separation: float, content: float) -> Grade:
     """A property of files."""
     if name in ("bytes", "bytes per pixel"):
         grave = separation >= BYTES_APART and separation >= TRACE_RATIO * content
@@ -68,6 +68,6 @@ def file(name: str, balanced: float, separation: float, content: float) -> Grade
     return "leaks" if grave else "informative"
 
 
-def scene(balanced: float) -> Grade:
+def grade_scene(balanced: float) -> Grade:
     """Colour, brightness or contrast of the whole."""
     return "context" if balanced >= CONTEXT_TELLS else "informative"

@@ -71,7 +71,7 @@ def _cost(finding: Finding) -> str:
     if finding.accuracy_on_suspects is None or finding.suspects is None:
         return ""
     right = f"{finding.accuracy_on_suspects:.0%}"
-    return f"; {len(finding.suspects):,} images go against it, and on the surest half of them the model is right in {right}"
+    return f"; {len(finding.suspects):,} images go against it, and of the surest half the model gets {right} right"
 
 
 def _capital(words: str) -> str:
