@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ SIDE = 128  # pixels of the small copies; images that are smaller keep about the
 # Pixels of the middle piece, unresized, that shows traces of processing.
 LADDER = (160, 128, 96, 64, 48, 32, 24, 16)
 BATCH = 64
+AHEAD = 2  # batches that are decoded while one is measured
 
 
 class Item(NamedTuple):
@@ -165,14 +166,21 @@ def collect(source: Source, *, seed: int = 0, most: int = MOST_IMAGES, processes
     keep = torch.randperm(n, generator=stream(seed, "audit pictures"))[:MOST_PICTURES].sort().values
     measures = _Measures(set(keep.tolist()))
     with ThreadPoolExecutor(processes or cores()) as threads, counting("looking at images", n) as advance:
-        for numbers in torch.arange(n).split(BATCH):
-            measures.add(numbers.tolist(), _read(source, numbers.tolist(), side, threads))
+        batches = [numbers.tolist() for numbers in torch.arange(n).split(BATCH)]
+        ahead = deque(_begin(source, numbers, side, threads) for numbers in batches[:AHEAD])
+        for place, numbers in enumerate(batches):
+            if place + AHEAD < len(batches):
+                ahead.append(_begin(source, batches[place + AHEAD], side, threads))
+            measures.add(numbers, _items(ahead.popleft()))
             advance(len(numbers))
     return measures.finish(source)
 
 
-def _read(source: Source, numbers: Sequence[int], side: int, threads: ThreadPoolExecutor) -> Iterator[Item | str]:
-    waiting: list[Future[Item]] = [threads.submit(source.read, number, side) for number in numbers]
+def _begin(source: Source, numbers: Sequence[int], side: int, threads: ThreadPoolExecutor) -> list[Future[Item]]:
+    return [threads.submit(source.read, number, side) for number in numbers]
+
+
+def _items(waiting: Sequence[Future[Item]]) -> Iterator[Item | str]:
     for future in waiting:
         try:
             yield future.result()
