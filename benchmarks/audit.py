@@ -246,12 +246,16 @@ def speed(count: int) -> None:
         for file in listing.files:
             np.asarray(Image.open(listing.root / file.name).convert("RGB"))
         plain = time.monotonic() - began
+        busy = time.process_time()
         result = audit(listed(listing), name="speed")
+        busy = time.process_time() - busy
         seconds = result.seconds
         data = seconds["images"] + seconds["data"]
         whole = sum(seconds.values())
         print(f"{count:,} images of 256 pixels, {torch.get_num_threads()} threads: plain decode {plain:.1f} s;")
-        print(f"data part {data:.1f} s ({seconds}), whole {whole:.1f} s; {data / plain:.1f} x the decode")
+        parts = ", ".join(f"{part} {value:.1f}" for part, value in seconds.items())
+        print(f"data part {data:.1f} s, whole {whole:.1f} s ({parts}); {busy:.1f} s of processor time;")
+        print(f"data part {data / plain:.1f} x the decode; bounds for 5,000 images: 60 s and 300 s")
     finally:
         shutil.rmtree(folder)
 

@@ -101,12 +101,20 @@ def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> Data
     pictures = data.pictures[torch.searchsorted(data.pictured, chosen)]
     patterns = pattern_scores(pictures, y[chosen], classes, seed=seed)
     findings.append(made.pattern(patterns, chosen))
+    findings = _with_whole_mark(findings)
     if local:
         findings.append(made.moving(find_moving(pictures, y[chosen], classes, seed=seed), chosen))
     kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=_gravity)
     return DataFindings(
         tuple(kept), made.tested(patterns, local), made.leak_map, patterns.balanced, made.content, made.notes()
     )
+
+
+def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]:
+    """Where a place and a pattern both leak, either's cue is all their cells: a pattern shows a mark's edges only."""
+    both = [each for each in findings if each and each.grade == "leaks" and each.family in ("place", "pattern")]
+    cells = tuple(sorted({cell for each in both for cell in each.where or ()}))
+    return [replace(each, cue=Cells(GRID, GRID, cells)) if each in both and each else each for each in findings]
 
 
 def _gravity(finding: Finding) -> tuple[int, int, float]:
