@@ -15,7 +15,10 @@ CELL_TELLS, CELL_APART = (
     0.15,
     2.0,
 )  # a cell above the upper quartile of cells, in accuracy and separation: 0.10 and 0.94
-TRACE_APART, TRACE_RATIO = 2.2, 1.5  # a trace of processing, and over what colour and places show: 2.46 and 1.9
+TRACE_APART, TRACE_RATIO = (
+    2.2,
+    1.5,
+)  # a trace of processing, and over what colour and places show: pairs reach 2.46 and 1.9
 TRACE_SURE = 3.5  # enough by itself
 MOVING_TELLS, MOVING_APART = 0.85, 4.5  # the local detector: natural pairs reach 0.90 and 3.5
 FILE_TELLS = 0.6  # a property that no scene explains
