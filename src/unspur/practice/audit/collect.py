@@ -15,13 +15,13 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
+from unspur.core.progress import counting
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.data.images.decode import Unreadable, decode_whole
 from unspur.data.images.listing import Listing
 from unspur.data.images.splitting import codes, names_in_order
 from unspur.data.images.workers import cores
-from unspur.data.progress import counting
 from unspur.errors import UnspurError, require
 from unspur.practice.audit.file_facts import FileFacts, file_facts
 from unspur.practice.audit.image_statistics import (
