@@ -13,7 +13,7 @@ Each rule of ``Rule`` divides the validation samples into groups:
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -159,6 +159,8 @@ class BestOnMined(Carry):
 
     The other samples have no say: what is better on them may be the shortcut. Needs no group labels.
     """
+
+    judges: ClassVar[bool] = True
 
     def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> None:
         self.model, self.val, self.mined, self.session = model, val, mined, session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -42,6 +42,8 @@ class Moment(NamedTuple):
 
 class Carry:
     """Something that lives through a training and is saved with it, such as weights of groups or a mean of losses."""
+
+    judges: ClassVar[bool] = False  # whether something is decided by how ``figures`` finds the model in evaluation mode
 
     def see(self, moment: Moment) -> None:
         """Change after a step; the only place where a training may change anything but its model."""
