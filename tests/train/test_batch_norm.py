@@ -178,6 +178,23 @@ def test_a_layer_that_is_passed_twice_counts_both_and_one_that_is_not_reached_ke
     assert float(model.never.running_mean) == 7.0
 
 
+class Pair(nn.Module):
+    """Two networks, of which one answers."""
+
+    def __init__(self):
+        super().__init__()
+        self.networks = nn.ModuleList([nn.BatchNorm1d(1), nn.BatchNorm1d(1)])
+
+    def forward(self, x):
+        return self.networks[0](x)
+
+
+def test_of_several_networks_each_is_measured():
+    model, split = Pair(), Split(torch.ones(8, 1), torch.zeros(8, dtype=torch.long))
+    settle_batch_norm(model, Place(split, 4, "s", Session()), Passes())
+    assert [float(network.running_mean) for network in model.networks] == [1.0, 1.0]
+
+
 def test_statistics_that_were_not_finite_are_forgotten():
     model, split = nn.BatchNorm1d(1), Split(torch.ones(8, 1), torch.zeros(8, dtype=torch.long))
     model.running_mean.fill_(torch.nan)

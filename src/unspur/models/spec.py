@@ -74,6 +74,10 @@ class ArchSpec(abc.ABC):
         """What the first layer normalises with; None: nothing."""
         return Statistics(data.mean, data.std) if data.mean is not None and data.std is not None else None
 
+    def adapt(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """A published state dict by the names that the network here has."""
+        return state
+
     def build(self, data: Dataset, seed: int = 0) -> Classifier:
         """A model for the samples and classes of ``data``, drawn with ``seed``; global random state is left alone."""
         shape, classes = data.sample_shape, len(data.classes)
@@ -85,7 +89,7 @@ class ArchSpec(abc.ABC):
             net = self.network(shape, classes)
         model = Classifier(self.name, self._first_layer(data), net, self.frozen)
         if self.weights_file:
-            load_weights(model, self.weights_file)
+            load_weights(model, self.weights_file, self.adapt)
         self._check(model, shape, classes)
         return model
 
