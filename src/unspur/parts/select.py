@@ -161,6 +161,7 @@ class BestOnMined(Carry):
     """
 
     saved: ClassVar[tuple[str, ...]] = ("best",)
+    judges: ClassVar[bool] = True
 
     def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> None:
         self.model, self.val, self.mined, self.session = model, val, mined, session
