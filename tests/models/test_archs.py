@@ -209,7 +209,7 @@ def test_a_torchvision_architecture_is_one_like_any_other():
     assert to_json(arch) == {"name": "resnet18", "weights": "none"}
     assert from_json(to_json(arch), type(arch)) == arch
     assert pickle.loads(pickle.dumps(arch)) == arch
-    assert [(option.key, bool(option.comment)) for option in options(arch)] == [("weights", True)]
+    assert [(option.key, bool(option.comment)) for option in options(arch)] == [("weights", True), ("freeze", True)]
 
 
 def test_normalisation_is_stored_with_the_weights():

@@ -52,6 +52,11 @@ def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any]) -> Iterator[N
             handle.remove()
 
 
+def batch_norms(model: nn.Module) -> list[nn.modules.batchnorm._BatchNorm]:
+    """The layers that normalise by a batch's means and variances, and in evaluation mode by stored ones."""
+    return [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
+
+
 def memory_format(model: nn.Module) -> torch.memory_format:
     """The layout in which ``model`` runs faster on a CPU: channels-last for networks that convolve.
 
@@ -80,6 +85,15 @@ def head_of(model: nn.Module) -> nn.Linear:
         if linear:
             return linear[-1]
     raise UnspurError(f"{_name(model)} does not end in a linear layer, so it has no features and head to tell apart.")
+
+
+def last_layer(net: nn.Module) -> tuple[str, nn.Linear | nn.Conv2d]:
+    """The layer that makes the classes, by name: the last that was registered, here and throughout torchvision.
+
+    It is ``head_of`` but for SqueezeNet, whose last layer convolves.
+    """
+    layers = [(name, module) for name, module in net.named_modules() if isinstance(module, nn.Linear | nn.Conv2d)]
+    return layers[-1]
 
 
 def with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,9 +14,9 @@ from torch import nn
 
 from unspur.data.base import Dataset
 from unspur.errors import DataMissing, require
+from unspur.models.base import last_layer
 from unspur.models.spec import IMAGENET, ArchSpec, Statistics
 from unspur.models.torchvision_compat import import_torchvision
-from unspur.models.weights import last_layer
 
 _WITH_SIDE_HEADS = ("googlenet", "inception_v3")
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from unspur.core.files import read_tensors
 from unspur.errors import UnspurError
+from unspur.models.base import last_layer
 from unspur.models.classifier import Classifier, Normalize
 
 
@@ -56,15 +57,6 @@ def load_state(model: Classifier, state: Mapping[str, Tensor], source: str) -> N
     if misfit := _misfit(state, model.net.state_dict()):
         raise UnspurError(f"{source} does not fit {model.arch}: {misfit}.")
     model.net.load_state_dict(state, strict=False)
-
-
-def last_layer(net: nn.Module) -> tuple[str, nn.Linear | nn.Conv2d]:
-    """The layer that makes the classes, by name: the last that was registered, here and throughout torchvision.
-
-    It is ``head_of`` but for SqueezeNet, whose last layer convolves.
-    """
-    layers = [(name, module) for name, module in net.named_modules() if isinstance(module, nn.Linear | nn.Conv2d)]
-    return layers[-1]
 
 
 def _misfit(state: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str:
