@@ -1,9 +1,9 @@
 """Settings that fit photographs, for all that the user of `unspur train` did not set.
 
 The methods' own defaults are the papers', most of them for tens of thousands of digits and a network that begins with
-random weights. Here they are chosen from the number of training images and from whether the network is pretrained. What
-comes out is an ordinary `Config`, every value of which is stored with the run. Digits and synthetic sets are left
-alone, and published tables never come here.
+random weights. Here they are chosen from the numbers of training images and classes and from whether the network is
+pretrained. What comes out is an ordinary `Config`, every value of which is stored with the run. Digits and synthetic
+sets are left alone, and published tables never come here.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ PIXELS = 128  # a sixteenth of it, which is 8, is a map as fine as MaskTune asks
 BATCH = 32  # a small set needs steps more than it needs smooth ones ...
 OF_THE_SET = 8  # ... and at least so many of them in an epoch,
 SMALLEST = 4  # but batches of one or two images have no statistics
+SEEN = 100  # times that images of each class are shown, which takes more steps where classes are many
 BRIEF = 0.2  # of the epochs: a biased model takes the shortcut first, and learns the exceptions if it goes on
 GENTLY = 0.25  # of the rate for what is fine-tuned after a cosine, whose own last rate is next to nothing
 MOVED = 20.0  # rate x steps of DCWP's gates in the paper, which is how far theta can move
@@ -105,7 +106,7 @@ def usual_network() -> ArchSpec:
 def _method(method: Method, given: frozenset[str], size: SetSize, rules: Rules) -> Method:
     batch = max(SMALLEST, min(BATCH, size.images // OF_THE_SET))
     epoch = math.ceil(size.images / batch)
-    epochs = _within(rules.steps / epoch, rules.epochs)
+    epochs = _within(max(rules.steps, SEEN * size.classes / batch) / epoch, rules.epochs)
     for path, recipe in recipes(method):
         own = _below(path, given)
         if isinstance(method, LargeLR):  # the method is its optimiser and a constant rate
@@ -115,7 +116,7 @@ def _method(method: Method, given: frozenset[str], size: SetSize, rules: Rules) 
         brief = path == "mining.training" or (path == "erm" and isinstance(method, JTT))
         values = {"batch_size": batch, "epochs": max(1, round(BRIEF * epochs)) if brief else epochs}
         method = _put(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
-    return _with(method, _own_settings(method, size, rules, batch, epoch * epochs), given)
+    return _with(method, _own_settings(method, size, rules, batch), given)
 
 
 def _recipe(
@@ -129,23 +130,23 @@ def _recipe(
     return _with(recipe, {"lr": rates.get(recipe.name, recipe.lr), "schedule": Cosine(), **values}, own)
 
 
-def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int, steps: int) -> dict[str, Any]:
-    """What only this method has, by its key; ``steps`` are those of plain training."""
-    gently = GENTLY * rules.rate
+def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> dict[str, Any]:
+    """What only this method has, by its key; its recipes have been chosen."""
     if isinstance(method, MaskTune | RandMask):
-        return {"finetune_lr": gently}
+        return {"finetune_lr": GENTLY * method.erm.lr}
     if isinstance(method, DCWP | MRM):
+        steps = _steps(method.erm, size)
         gate_steps, tuning_steps = max(GATE_STEPS, steps // 2), max(10, steps // 2)
         gate_rate = min(FASTEST, MOVED / gate_steps)
         gates = {"steps": gate_steps, "lr": gate_rate, "start": rules.start, "up": UP, "batch_size": batch}
         values: dict[str, Any] = {f"masks.{name}": value for name, value in gates.items()}
         if isinstance(method, DCWP):
-            tuning = {"steps": tuning_steps, "lr": gently, "up": UP, "batch_size": batch}
+            tuning = {"steps": tuning_steps, "lr": GENTLY * rules.rate, "up": UP, "batch_size": batch}
             values |= {f"tuning.{name}": value for name, value in tuning.items()}
             values["tuning.every"] = max(1, tuning_steps // 10)
         return values
     if isinstance(method, ULE):
-        return {"lam": round(min(0.5, max(method.lam, LAMBDA_STEPS / steps)), 2)}
+        return {"lam": round(min(0.5, max(method.lam, LAMBDA_STEPS / max(1, _steps(method.training, size)))), 2)}
     if isinstance(method, LargeLR):
         return {"probe.steps": PROBE_STEPS}
     if isinstance(method, ULELastLayer | BalancedLastLayer):
@@ -155,6 +156,10 @@ def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int, steps
             values["lams"] = FIFTHS
         return values
     return {}
+
+
+def _steps(recipe: Recipe, size: SetSize) -> int:
+    return recipe.epochs * math.ceil(size.images / recipe.batch_size)
 
 
 def recipes(spec: Any, prefix: str = "") -> Iterator[tuple[str, Optimiser]]:

@@ -52,7 +52,7 @@ def prepared(config: Config, given: frozenset[str], files: DataFiles, say: Calla
     config = fitted(config, given, size)
     for sentence in doubts(size):
         say(sentence)
-    say(f"{summary(config, size)}; about {duration(seconds(config, size))}. --set changes any of it.")
+    say(f"{summary(config, size)}; about {duration(max(1.0, seconds(config, size)))}. --set changes any of it.")
     return config
 
 
