@@ -116,8 +116,8 @@ def summary(config: Config, size: SetSize) -> str:
         settings = len(plan.lams) * len(plan.lrs) * len(plan.l2s)
         return f"{start}: {settings} heads on its features, {plan.epochs} epochs of batches of {plan.batch_size}"
     _, main = max(recipes(method), key=lambda found: found[1].epochs)
-    kind = type(main).__name__
-    return f"{start}: {kind} {main.lr:g} {main.schedule.name}, {main.epochs} epochs of batches of {main.batch_size}"
+    epochs = f"{main.epochs} epoch{'' if main.epochs == 1 else 's'} of batches of {main.batch_size}"
+    return f"{start}: {type(main).__name__} {main.lr:g} {main.schedule.name}, {epochs}"
 
 
 def seconds(config: Config, size: SetSize) -> float:

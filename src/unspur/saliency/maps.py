@@ -36,7 +36,10 @@ def maps_of(
     (for vectors: n, features). Each map is divided by its largest value, so that half precision can hold it; one that
     is zero everywhere stays zero.
     """
-    layer = None if kind == "gradient" else cam_layer(model, split.sample_shape, least)
+    layer, earlier = None, False
+    if kind != "gradient":
+        layer = cam_layer(model, split.sample_shape, least)
+        earlier = layer is not cam_layer(model, split.sample_shape)
     parts = []
     for begin in range(0, len(split), batch_size):
         x = split.batch(torch.arange(begin, min(begin + batch_size, len(split))), device).x
@@ -45,7 +48,7 @@ def maps_of(
                 part = input_gradients(model, x).abs()
             part = part.amax(1) if part.ndim == 4 else part
         else:
-            part = cam(model, x, layer=layer, kind=kind)
+            part = cam(model, x, layer=layer, kind=kind, rectified=earlier)
         largest = part.flatten(1).amax(1).reshape(-1, *[1] * (part.ndim - 1))
         parts.append((part / largest.clamp_min(torch.finfo(part.dtype).tiny)).half().cpu())
     return torch.cat(parts)
