@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from data.photos import class_folders
 from unspur.cli.main import app
 from unspur.cli.shared import suggest
 
@@ -192,3 +193,17 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     assert err == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()
+
+
+def test_photographs_get_settings_that_fit_and_one_line_says_which(unspur, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    root = class_folders(tmp_path / "photos", cat=6, dog=6)
+    own = ["--arch", "small_cnn", "--set", "data.size=32", "--set", "erm.epochs=1"]
+    code, _, err = unspur("train", "erm", "folder", "--set", f"data.root={root}", *own, "--out", tmp_path / "runs")
+    few, line, *_ = err.splitlines()
+    assert code == 0 and few.startswith("9 training images are few")
+    # of 9 images a batch is the smallest, 4
+    assert "small_cnn (from scratch), 32 px, 9 images: AdamW 0.001 cosine, 1 epoch of batches of 4; about " in line
+    (folder,) = (tmp_path / "runs").iterdir()
+    stored = json.loads((folder / "config.json").read_text())
+    assert stored["method"]["erm"]["batch_size"] == 4 and stored["data"]["augment"]["flip"] is True

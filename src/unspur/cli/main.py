@@ -102,11 +102,15 @@ def train(
 
     Example: unspur train erm biased_mnist --set data.base=mini --set erm.epochs=2 --seed 1
     """
+    from unspur.data.files.fetch import DataFiles
     from unspur.runs.config import configure
+    from unspur.runs.defaults import given_keys
+    from unspur.runs.estimate import prepared
     from unspur.runs.experiment import run
     from unspur.runs.folder import Run
 
     config = configure(method, dataset, arch, seed, settings or [], say)
+    config = prepared(config, given_keys(config.method, arch, settings or []), DataFiles(data_dir), say)
     result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, follow=follow, progress=True, say=say)
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
