@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unspur.core.files import read_json, write_json, write_tensors
+from unspur.core.progress import Progress, silent
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import require, unknown
 from unspur.evaluation.analysis import SAMPLES, analyse
@@ -25,6 +26,7 @@ def analyze(
     foreground: str | None = None,
     around: bool = False,
     samples: int = SAMPLES,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Compute every metric of the finished run in ``folder`` and store them there as analysis.json.
 
@@ -36,6 +38,7 @@ def analyze(
     stored.finished()  # or it is an error
     require(samples >= 1, f"--samples must be at least 1 but got {samples}.")
     data = stored.config.data.load(DataFiles(data_dir))
+    stored.require_unchanged(data)
     name = test or ("unbiased" if "unbiased" in data.tests else next(iter(data.tests)))
     if name not in data.tests:
         raise unknown("test set", name, data.tests)
@@ -49,6 +52,7 @@ def analyze(
         around=around,
         samples=samples,
         seed=stored.config.seed,
+        progress=progress,
     )
     if maps:
         write_tensors(folder / MAPS_FILE, maps)

@@ -11,6 +11,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from unspur.core.progress import Done
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
@@ -212,7 +213,11 @@ def reaching(
 
 @torch.no_grad()
 def outputs(
-    model: nn.Module, split: Split, device: torch.device | str = "cpu", batch_size: int = 250
+    model: nn.Module,
+    split: Split,
+    device: torch.device | str = "cpu",
+    batch_size: int = 250,
+    progress: Done | None = None,
 ) -> Iterator[tuple[Batch, Tensor]]:
     """Each batch of ``split`` in order with the model's logits, in evaluation mode; the mode is put back.
 
@@ -220,9 +225,12 @@ def outputs(
     """
     was_training = model.training
     model.eval()
+    order = torch.arange(len(split)).split(batch_size)
     try:
-        for batch in split.batches(torch.arange(len(split)).split(batch_size), device):
+        for number, batch in enumerate(split.batches(order, device), 1):
             yield batch, model(batch.x)
+            if progress:
+                progress(number / len(order))
     finally:
         model.train(was_training)
 
