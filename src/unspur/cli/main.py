@@ -123,7 +123,11 @@ def train(
 def evaluate(
     run: RunFolder,
     dataset: Annotated[
-        str | None, typer.Argument(metavar="[DATASET]", help="Another data set. Default: the run's own.")
+        str | None,
+        typer.Argument(
+            metavar="[DATASET|FOLDER|CSV]",
+            help="Another data set, or a folder or table of images, all of which are scored. Default: the run's own.",
+        ),
     ] = None,
     coverage: Annotated[
         float | None, typer.Option(help="Answer this share of the images, and abstain on the rest.")
@@ -132,14 +136,20 @@ def evaluate(
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Score a stored run on its own test sets or on those of another data set; with --coverage, let it abstain.
+    """Score a stored run on its own test sets, on another data set, or on every image of a folder or table.
+
+    Images are read at the run's own size, and their classes are matched by name. With --coverage, let the run abstain.
 
     Example: unspur evaluate runs/masktune-biased_mnist-0123456789ab --coverage 0.9
+
+    Example: unspur evaluate runs/erm-folder-0123456789ab new-photos
     """
     from unspur.cli.show.results import print_coverage
+    from unspur.core.progress import ProgressBar
     from unspur.runs.scoring import score_run
 
-    result = score_run(run, dataset, settings or [], data_dir, coverage)
+    with ProgressBar("evaluate") as bar:
+        result = score_run(run, dataset, settings or [], data_dir, coverage, bar)
     _print_outcome(result, as_json)
     if as_json:
         return

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 from lightning_fabric import Fabric
 from torch import nn
 
-from unspur.core.progress import ProgressBar
+from unspur.core.progress import Progress, ProgressBar, of_stage, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation.attribution_observer import Attributions
-from unspur.evaluation.scores import TestScores, evaluate, predict
+from unspur.evaluation.scores import Predictions, TestScores, only_class
 from unspur.methods.outcome import Facts, Fit
 from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.folder import Run
 from unspur.runs.result import ENDED, Result, Status
 from unspur.train.observers import Dynamics, Together
-from unspur.train.session import Session, leave_group, silent
+from unspur.train.session import Session, leave_group
 
 
 def run(
@@ -100,11 +100,13 @@ def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
 
 def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool, follow: int | None = None) -> Result:
     config, leader = stored.config, fabric.is_global_zero
-    bar = ProgressBar(stored.folder.name) if progress and leader else None
+    bar = ProgressBar(config.method.name) if progress and leader else None
     session = Session(fabric, stored.folder, bar or silent)
 
     def end(status: Status, **rest: Any) -> Result:
         # Every rank comes here; one writes, and what it returns is the run's result.
+        if status in ENDED:
+            session.finish()
         return stored.end(status, session.seconds, fabric.world_size, **rest) if leader else {}  # type: ignore[typeddict-item]
 
     with bar or contextlib.nullcontext():
@@ -113,7 +115,7 @@ def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: boo
             followed = [] if follow is None else [_followed(config, data, follow)]
             session.observer = Together([Dynamics(data.train), *followed])
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
-            return end("done", **(_found(stored, fit, data) if leader else {}))
+            return end("done", **(_found(stored, fit, data, bar or silent) if leader else {}))
         except Diverged as error:
             return end("diverged", reason=str(error), stage=error.stage, step=error.step)
         except Exception as error:
@@ -123,17 +125,25 @@ def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: boo
             raise RunFailed(reason) from error
 
 
-def _found(stored: Run, fit: Fit, data: Dataset) -> dict[str, Any]:
+def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str, Any]:
     """Store what ``fit`` returned, score it, and return the blocks of result.json that say so."""
     stored.keep(fit, data)
-    tests = evaluate(fit.model, data)
+    result = Predictions(fit.model, "result", progress)
+    stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
+    tests = result.scores(data)
+    dead = _learned_nothing(fit, data, progress)
     return {
         "tests": tests,
-        "stages": {name: {"tests": evaluate(stage, data)} for name, stage in fit.stages.items()},
+        "stages": {name: {"tests": stage.scores(data)} for name, stage in stages.items()},
         "baseline": fit.baseline._asdict() if fit.baseline else None,
         "trained": fit.trained,
         "facts": _facts(fit, data),
-        "warnings": [*one_class_warnings(tests, data.classes), *_no_change(fit, data), *fit.warnings],
+        "warnings": [
+            *dead,
+            *one_class_warnings(tests, data.classes),
+            *(_no_change(stages[fit.baseline.stage], result, data) if fit.baseline and _repairs(fit) else []),
+            *fit.warnings,
+        ],
     }
 
 
@@ -150,12 +160,24 @@ def one_class_warnings(tests: dict[str, TestScores], classes: tuple[str, ...]) -
     ]
 
 
-def _no_change(fit: Fit, data: Dataset) -> list[str]:
-    """A sentence if a repair predicts for every validation image what its baseline does."""
-    if fit.baseline is None or fit.baseline.role != "before" or not len(data.val):
+def _learned_nothing(fit: Fit, data: Dataset, progress: Progress) -> list[str]:
+    """A sentence if the network predicts one class for all that it was trained on."""
+    label = only_class(fit.model, data.train, of_stage(progress, "result on train"))
+    if label is None:
         return []
-    before, after = (predict(model, data.val).argmax(1) for model in (fit.stages[fit.baseline.stage], fit.model))
-    if bool((before != after).any()):
+    return [
+        f"The training ended with a network that predicts the class '{data.classes[label]}' for every training image: "
+        "it has learned nothing; lower the learning rate (`unspur probe` finds the highest that converges)."
+    ]
+
+
+def _repairs(fit: Fit) -> bool:
+    return fit.baseline is not None and fit.baseline.role == "before"
+
+
+def _no_change(before: Predictions, after: Predictions, data: Dataset) -> list[str]:
+    """A sentence if a repair predicts for every validation image what its baseline does."""
+    if not len(data.val) or bool((before.of(data.val, "val").argmax(1) != after.of(data.val, "val").argmax(1)).any()):
         return []
     count = f"{len(data.val):,} validation images"
     return [f"The repair changed nothing: the result predicts the same as before for all {count}."]

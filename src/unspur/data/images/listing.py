@@ -57,7 +57,7 @@ def list_table(
     *,
     file: str,
     label: str,
-    split: str = "",
+    split: str | None = "",
     split_path: Path | None = None,
     attributes: Sequence[str] = (),
     images: str = "",
@@ -65,7 +65,7 @@ def list_table(
     """The images that the table at ``path`` names, below the folder ``images`` of ``root``.
 
     ``file``, ``label``, ``split`` and ``attributes`` are columns; without ``split`` the column of that name is taken
-    where there is one. The splits may stand in a table of their own, at ``split_path``.
+    where there is one, unless it is None. The splits may stand in a table of their own, at ``split_path``.
     """
     real, table = _real(root), read_table(path)
     files = _check_files(real, table, table.column(file, "data.file"), images)
@@ -74,7 +74,9 @@ def list_table(
         require(attributes.count(name) == 1, f"data.attributes names the column '{name}' more than once.")
         require(name != label, f"data.attributes names the column '{name}', which is the label.")
     columns = {name: table.column(name, "data.attributes") for name in attributes}
-    if split_path:
+    if split is None:
+        splits = None
+    elif split_path:
         splits = _splits_of(table, table.columns[file], read_table(split_path), file, split or SPLIT)
     elif split or SPLIT in table.columns:
         splits = split_names(table, table.column(split or SPLIT, "data.split"))
