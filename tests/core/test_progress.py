@@ -88,6 +88,29 @@ def test_work_inside_other_work_shares_the_display(monkeypatch):
     assert progress._DISPLAY._bars is None  # all is closed
 
 
+def test_bars_of_work_that_has_ended_inside_other_work_make_room(monkeypatch, clock):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with counting("reproduce", 3) as runs:
+        for number in range(3):
+            with ProgressBar("erm") as bar:
+                bar("erm", 0.5)
+                clock(10 * number + 5)
+                bar("erm", 1.0)
+            runs(1)
+        assert [task.description for task in progress._DISPLAY._bars.tasks] == ["reproduce"]
+
+
+def test_a_stage_that_begins_again_has_a_pace_of_its_own(capsys, clock):
+    with ProgressBar("dcwp") as bar:
+        bar("mistakes", 0.5)
+        bar("mistakes", 1.0)
+        clock(100)
+        bar("mistakes", 0.1)  # on another split
+        clock(140)
+        bar("mistakes", 0.2)  # 0.1 in 40 s: 0.8 take 320 s
+    assert capsys.readouterr().err.splitlines()[-1] == "dcwp · mistakes 20 %, about 5 min left"
+
+
 def test_the_time_left_is_the_pace_times_what_is_left(capsys, clock):
     with counting("sweep", 6, done=2) as ended:
         clock(28)

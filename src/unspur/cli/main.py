@@ -171,9 +171,11 @@ def report(
 
     Example: unspur report runs/erm-biased_mnist-* --out report.html
     """
+    from unspur.core.progress import ProgressBar
     from unspur.report.page import write_report
 
-    write_report(runs, out, data_dir)
+    with ProgressBar("report") as bar:
+        write_report(runs, out, data_dir, bar)
     if as_json:
         print_json({"report": str(out)})
     else:

@@ -46,6 +46,18 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def in_bytes(count: int) -> str:
+    """A number of bytes as people say it.
+
+    >>> in_bytes(640), in_bytes(7_680), in_bytes(1_300_000_000)
+    ('640 bytes', '7.7 kB', '1.3 GB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    power = next((power for power in (1, 2, 3) if count < 1000 ** (power + 1)), 4)
+    return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
 def write_text(path: Path, text: str) -> None:
     """Write ``text`` so that ``path`` holds all of it or what it held before."""
     with replacing(path) as temporary:

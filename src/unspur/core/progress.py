@@ -44,7 +44,7 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _DISPLAY.close()
+        _DISPLAY.close(*self._stages.values())
 
     def __call__(self, stage: str, done: float) -> None:
         """Show that ``stage`` is ``done`` of the way (0 to 1)."""
@@ -54,32 +54,39 @@ class ProgressBar:
 
 
 @contextlib.contextmanager
-def counting(what: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is given how many more of ``total`` are done; ``done`` are so already."""
+def counting(
+    what: str, total: int, done: int = 0, text: Callable[[int], str] = "{:,}".format
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is given how many more of ``total`` are done; ``done`` are so already.
+
+    ``text`` writes such a number for people.
+    """
     _DISPLAY.open()
+    stage, reached = _Stage(what, done / max(total, 1)), done
     try:
-        stage, reached = _Stage(what, done / max(total, 1)), done
 
         def advance(count: int) -> None:
             nonlocal reached
             reached += count
-            stage.reach(reached / max(total, 1), f"{reached:,}/{total:,}")
+            stage.reach(reached / max(total, 1), f"{text(reached)}/{text(total)}")
 
         yield advance
     finally:
-        _DISPLAY.close()
+        _DISPLAY.close(stage)
 
 
 class _Stage:
     """One stage: when it began, and how far it had come by then, as one that is resumed has."""
 
     def __init__(self, label: str, done: float) -> None:
-        self.label, self._first, self._began = label, done, monotonic()
+        self.label, self._first, self._done, self._began = label, done, done, monotonic()
         self.task = _DISPLAY.add(label)
 
     def reach(self, done: float, count: str = "") -> None:
-        now = monotonic()
-        left = ""
+        now, left = monotonic(), ""
+        if done < self._done:  # the same work once more, such as on another split
+            self._first, self._began = done, now
+        self._done = done
         if self._first < done < 1:
             left = f"about {duration((now - self._began) * (1 - done) / (done - self._first))} left"
         _DISPLAY.update(self, done, count, left, hide=done >= 1 and now - self._began < SHORT)
@@ -100,9 +107,15 @@ class _Display:
                 self._bars.start()
         self._users += 1
 
-    def close(self) -> None:
+    def close(self, *stages: _Stage) -> None:
         self._users -= 1
-        if not self._users and self._bars:
+        if not self._bars:
+            return
+        if self._users:  # what goes on around it would be pushed off the screen by all that has ended
+            for stage in stages:
+                if stage.task is not None:
+                    self._bars.remove_task(stage.task)
+        else:
             self._bars.stop()
             self._bars = None
 

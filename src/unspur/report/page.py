@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from unspur.core.files import write_text
+from unspur.core.progress import Progress, silent
 from unspur.errors import UnspurError
 from unspur.report.charts import FRAME
 from unspur.report.headline import Finding, headline, percent
@@ -22,14 +23,14 @@ from unspur.version import __version__
 HERE = Path(__file__).parent
 
 
-def write_report(runs: Sequence[Path], out: Path, data_dir: Path | None = None) -> None:
+def write_report(runs: Sequence[Path], out: Path, data_dir: Path | None = None, progress: Progress = silent) -> None:
     """Write a page about the run folders ``runs`` to the file ``out``; on an error nothing is written."""
     if not runs:
         raise UnspurError("A report needs at least one run folder.")
     if out.is_dir():
         raise UnspurError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}.")
     distinct = {folder.resolve(): folder for folder in runs}
-    text = render(gather(list(distinct.values()), data_dir))
+    text = render(gather(list(distinct.values()), data_dir, progress))
     try:
         write_text(out, text)
     except OSError as error:

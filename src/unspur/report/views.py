@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from unspur.core.progress import Done, Progress, of_stage, silent
 from unspur.data.base import Dataset, Split, aligned_with
 from unspur.data.files.fetch import DataFiles
 from unspur.data.spec import DataSpec
@@ -105,7 +106,7 @@ class Hero:
     tiles: tuple[Tile, ...]
 
 
-def gather(folders: Sequence[Path], data_dir: Path | None) -> list[RunView]:
+def gather(folders: Sequence[Path], data_dir: Path | None, progress: Progress = silent) -> list[RunView]:
     """A view of every run; data sets that several runs share are read and drawn once."""
     stored = [Run.open(folder) for folder in folders]
     files, loaded, drawn = DataFiles(data_dir), dict[DataSpec, Dataset](), dict[DataSpec, DataView]()
@@ -115,7 +116,7 @@ def gather(folders: Sequence[Path], data_dir: Path | None) -> list[RunView]:
         if spec not in loaded:
             loaded[spec] = spec.load(files)
             drawn[spec] = _data_view(spec, loaded[spec])
-        views.append(_run_view(run, label, loaded[spec], drawn[spec]))
+        views.append(_run_view(run, label, loaded[spec], drawn[spec], of_stage(progress, run.folder.name)))
     return views
 
 
@@ -184,7 +185,7 @@ def _counts(data: Dataset) -> tuple[Counts, ...]:
     return tuple(tables)
 
 
-def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunView:
+def _run_view(run: Run, label: str, data: Dataset, data_view: DataView, progress: Done) -> RunView:
     result: Mapping[str, Any] = run.result() or {
         "status": "unfinished",
         "reason": "This run has not ended; go on with `unspur train` and --resume.",
@@ -202,6 +203,14 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         searched = grid(known)
     repaired = bool(tests) and BEFORE in run.stages()
     explained, galleries = _galleries(run, data, tests) if data_view.drawn and tests else ("", ())
+    progress(0.2)
+    analysis = analysed(run.folder, data) if tests else None
+    change = changed(run, data, (telling_test(tests) or tests[0]).name) if data_view.drawn and tests else None
+    progress(0.4)
+    effects = effects_of(run, data) if tests else ()
+    progress(0.6)
+    points = _embedding(run, data, [stage.name for stage in stages]) if repaired else None
+    progress(1.0)
     return RunView(
         label=label,
         about=_first_line(run.config.method),
@@ -218,11 +227,11 @@ def _run_view(run: Run, label: str, data: Dataset, data_view: DataView) -> RunVi
         trained=trained,
         explained=explained,
         galleries=galleries,
-        analysis=analysed(run.folder, data) if tests else None,
-        change=changed(run, data, (telling_test(tests) or tests[0]).name) if data_view.drawn and tests else None,
-        effects=effects_of(run, data) if tests else (),
+        analysis=analysis,
+        change=change,
+        effects=effects,
         repair=fixed,
-        embedding=_embedding(run, data, [stage.name for stage in stages]) if repaired else None,
+        embedding=points,
         grid=searched,
         facts=facts,
         machine=_machine(run, result),

@@ -183,10 +183,12 @@ class _Stage(NamedTuple):
         fabric.backward(loss, **only)
 
 
-def measure(model: nn.Module, split: Split, session: Session, loss: Loss = cross_entropy) -> tuple[float, float]:
+def measure(
+    model: nn.Module, split: Split, session: Session, loss: Loss = cross_entropy, progress: Done | None = None
+) -> tuple[float, float]:
     """Accuracy and mean loss of ``model`` on ``split`` in evaluation mode."""
     total = torch.zeros(2, dtype=torch.float64)
-    for batch, logits in outputs(model, split, session.device):
+    for batch, logits in outputs(model, split, session.device, progress=progress):
         total += torch.stack([(logits.argmax(1) == batch.y).sum(), loss(logits, batch).sum()]).cpu()
     accuracy, mean_loss = (total / len(split)).tolist()
     return accuracy, mean_loss
