@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from lightning_fabric import Fabric
 from torch import nn
 
+from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory
 from unspur.core.progress import Progress, ProgressBar, of_stage, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
@@ -194,6 +195,8 @@ def _facts(fit: Fit, data: Dataset) -> Facts:
 def _reason(error: Exception) -> str:
     if isinstance(error, UnspurError):
         return str(error)
+    if is_out_of_memory(error):
+        return f"The run stopped: {OUT_OF_MEMORY}."
     if isinstance(error, OSError):
         return f"The run stopped: {error.strerror or error}; free what is short and go on with --resume."
     return f"The run stopped on an error in the program: {type(error).__name__}: {error}"

@@ -193,13 +193,13 @@ class Walk:
     def scan(self, folder: str) -> tuple[list[str], list[ImageFile]]:
         """The folders and the images directly in ``folder``, each sorted by name."""
         folders, files = list[str](), list[ImageFile]()
-        for entry in sorted(os.scandir(self.root / folder), key=lambda entry: entry.name):
+        for entry in self._entries(folder):
             name = os.path.join(folder, entry.name)
             if not _is_utf8(name):
                 raise UnspurError(f"The name of {os.fsencode(self.root / name)!r} is not UTF-8; rename it.")
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
+            if _is_folder(entry):
                 require(
                     not entry.is_symlink(), f"The folder {self.root / name} is a link; put the images there instead."
                 )
@@ -213,6 +213,12 @@ class Walk:
                 self._others.append(name)
         return folders, files
 
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            return sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise UnspurError(f"The folder {self.root / folder} cannot be read ({error.strerror}).") from None
+
     def below(self, folder: str) -> Iterator[ImageFile]:
         """The images in ``folder`` and in the folders below it."""
         folders, files = self.scan(folder)
@@ -223,6 +229,13 @@ class Walk:
     def notes(self) -> tuple[str, ...]:
         others = self._others
         return (f"Files left out for not being images: {len(others):,}, such as {others[0]}.",) if others else ()
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:  # such as a link to itself
+        raise UnspurError(f"{entry.path} cannot be read ({error.strerror}); remove it.") from None
 
 
 def _nothing_in(root: Path, loose: bool) -> str:
