@@ -37,7 +37,8 @@ def made(found: Mapping[str, Any]) -> str:
     seeds = found.get("seeds") or sorted({row["seed"] for row in rows if "seed" in row})
     parts = [f"`{found['command']}`"]
     parts += [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds else []
-    parts += [f"{found['training images']:,} training images"] if "training images" in found else []
+    sizes = {row["sizes"]["train"] for row in rows if row.get("sizes")} or {found.get("training images")}
+    parts += [f"{size:,} training images" for size in sizes if size and len(sizes) == 1]
     parts += [f"commit {found['commit']}"] if "commit" in found else []
     return "; ".join(parts) + "."
 

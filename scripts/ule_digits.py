@@ -19,7 +19,8 @@ from unspur.data.files.fetch import DataFiles
 from unspur.evaluation.scores import predict
 from unspur.papers.reproduce import parse_seeds
 from unspur.papers.ule import EPOCHS, TABLE_1
-from unspur.report.effect import effects_of
+from unspur.report.context import DataContext, RunContext
+from unspur.report.sections.shortcut_effect import effects_of
 from unspur.runs.config import Config, configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
@@ -43,14 +44,15 @@ def wanted(seed: int) -> Iterator[tuple[str, Config]]:
 def row(label: str, stored: Run, result: Mapping[str, Any]) -> dict[str, Any]:
     """What each network of a finished run does on held-out images, which have the shortcut, and on each test set."""
     data = stored.config.data.load(DataFiles())
+    context = RunContext(stored, label, DataContext(stored.config.data, data))
     scores = {name: stage["tests"] for name, stage in result["stages"].items()} | {"result": result["tests"]}
-    held_out = predict(stored.load_model(data), data.val).argmax(1) == data.val.y
+    held_out = predict(context.model(), data.val).argmax(1) == data.val.y
     return {
         "what": label,
         "seed": stored.config.seed,
         "accuracy": {name: {test: own["accuracy"] for test, own in tests.items()} for name, tests in scores.items()},
         "held_out_accuracy": float(held_out.double().mean()),
-        "effect": {e.on: {name: own._asdict() for name, own in e.rows} for e in effects_of(stored, data)},
+        "effect": {e.on: {name: own._asdict() for name, own in e.rows} for e in effects_of(context)},
         **{key: result[key] for key in ("seconds", "commit", "key")},
     }
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from unspur.data.catalog import load
     from unspur.evaluation.abstention import Predictor
     from unspur.evaluation.scores import evaluate
+    from unspur.methods.base import Fit
     from unspur.methods.dcwp import DCWP
     from unspur.methods.erm import ERM
     from unspur.methods.jtt import JTT
     from unspur.methods.large_lr import LargeLR
     from unspur.methods.masktune import MaskTune
     from unspur.methods.mrm import MRM
-    from unspur.methods.outcome import Fit
     from unspur.methods.randmask import RandMask
     from unspur.methods.ule import ULE
     from unspur.methods.ule_last_layer import ULELastLayer
@@ -43,7 +43,7 @@ _PUBLIC = {
     "DCWP": "unspur.methods.dcwp",
     "Dataset": "unspur.data.base",
     "ERM": "unspur.methods.erm",
-    "Fit": "unspur.methods.outcome",
+    "Fit": "unspur.methods.base",
     "JTT": "unspur.methods.jtt",
     "LargeLR": "unspur.methods.large_lr",
     "MRM": "unspur.methods.mrm",

@@ -134,7 +134,7 @@ def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp
     _, _, err = unspur("evaluate", folder)
     assert err.startswith(f"Next: unspur evaluate {folder} --coverage 0.9  # ")
     _, _, err = unspur("report", folder, "--out", tmp_path / "page.html")
-    assert err == f"Wrote {tmp_path / 'page.html'}. Open it in a browser.\n"
+    assert err.endswith(f"Wrote {tmp_path / 'page.html'}. Open it in a browser.\n")
     _, _, err = unspur("reproduce", "list")
     assert err.startswith("Next: unspur reproduce masktune/table6 --quick")
     for arguments in (["evaluate", folder], ["report", folder, "--out", tmp_path / "b.html"], ["reproduce", "list"]):

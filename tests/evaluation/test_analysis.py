@@ -165,7 +165,7 @@ def test_a_network_that_is_dead_is_warned_of_and_what_it_lacks_is_told():
         model[0].weight.zero_()
         model[0].bias.zero_()
     seen = look(model)
-    assert "one answer for all inputs" in seen.warnings()[0]
+    assert "predicts one class for all inputs" in seen.warnings()[0]
     assert seen.attribution({})["integrated_gradients"] is None
     assert "does not depend on it" in seen.unknown["attribution.integrated_gradients"]
     assert not look(nn.Sequential(nn.Flatten(), nn.Linear(6, 2, bias=False))).warnings()

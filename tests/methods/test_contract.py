@@ -7,15 +7,12 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from methods.shrinking import shrunk
+from methods.shrinking import shrunk, small_network
 from unspur.data.catalog import load
 from unspur.errors import UnspurError
 from unspur.methods.catalog import METHODS
-from unspur.models.catalog import build_model
 from unspur.train import loop, sharpness
 from unspur.train.session import Session
-
-ARCH = "cnn2"  # has dropout: the global generator is tempting
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +24,7 @@ def data():
 
 def fit(name, data, folder=None, *, seed=0, groups=True, session=None):
     train, val = (split if groups else split.without_attributes() for split in (data.train, data.val))
-    model = build_model(ARCH, data, seed=seed)
+    model = small_network(seed)
     method = shrunk(METHODS[name]())
     return method.fit(model, train, val=val, seed=seed, session=session or Session(folder=folder))
 
@@ -138,7 +135,7 @@ def test_a_method_that_needs_groups_refuses_data_without_them_and_names_others(n
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.one_device])
 def test_a_method_for_one_device_refuses_two(name, data):
     with pytest.raises(UnspurError, match=f"{name} runs on one device, but got 2; use --devices 1"):
-        METHODS[name]().require(build_model(ARCH, data), data.train, data.val, devices=2)
+        METHODS[name]().require(small_network(), data.train, data.val, devices=2)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from unspur.data.base import Dataset, Split
+from unspur.report.context import RunContext, open_runs
 from unspur.runs.config import Config, configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
@@ -64,6 +65,12 @@ def run_in(folder: Path, wanted: Config) -> Path:
     """Do the run and return its folder."""
     run(wanted, folder)
     return Run.create(folder, wanted).folder
+
+
+def opened(folder: Path) -> RunContext:
+    """What the page is made from, of one run."""
+    (run,) = open_runs([folder], None).runs
+    return run
 
 
 def rewrite(path: Path, **changes: object) -> None:

@@ -8,7 +8,7 @@ import torch
 from report.browser import Browser, chromium
 from report.examples import HOSTILE, config, run_in, tiny
 from unspur.data.catalog import dataset_named
-from unspur.report.page import write_report
+from unspur.report.runs_page import write_report
 
 
 @pytest.fixture(scope="module")

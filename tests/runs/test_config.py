@@ -1,8 +1,11 @@
+import json
+
 import pytest
 
 from unspur.errors import UnspurError
-from unspur.runs.config import Config, configure
+from unspur.runs.config import Config, configure, key_of
 from unspur.runs.experiment import run
+from unspur.runs.folder import Run
 
 
 def test_precision_is_part_of_a_run_and_full_precision_changes_no_key():
@@ -31,3 +34,24 @@ def test_a_name_is_set_before_its_parts_in_whatever_order_they_come():
     for order in (settings, settings[::-1]):
         erm = configure("erm", "parity", None, 0, order).method.erm
         assert (erm.name, erm.lr, erm.schedule.name, erm.schedule.every) == ("adam", 0.5, "step", 3)
+
+
+def test_a_setting_by_its_old_name_works_and_is_said_to_have_a_new_one():
+    said = []
+    old = configure("ule", "mnist_sc", "cnn2", 0, ["erm=sgd", "erm.epochs=3"], said.append)
+    assert old == configure("ule", "mnist_sc", "cnn2", 0, ["training=sgd", "training.epochs=3"])
+    assert said == [
+        "The setting erm of ule is now called training.",
+        "The setting erm.epochs of ule is now called training.epochs.",
+    ]
+
+
+def test_a_stored_configuration_with_a_fields_old_name_is_read_and_keeps_its_own_key(tmp_path):
+    now = configure("ule", "mnist_sc", "cnn2").to_json()
+    old = {**now, "method": {"erm" if name == "training" else name: value for name, value in now["method"].items()}}
+    key = key_of(old)
+    folder = tmp_path / f"ule-mnist_sc-{key}"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(old))
+    stored = Run.open(folder)
+    assert stored.config == Config.from_json(now) and stored.key == key != stored.config.key

@@ -16,7 +16,7 @@ from unspur.data.files.fetch import DataFiles
 from unspur.errors import RunFailed, UnspurError
 from unspur.evaluation.scores import evaluate
 from unspur.runs.config import configure
-from unspur.runs.experiment import run
+from unspur.runs.experiment import one_class_warnings, run
 from unspur.runs.folder import Run
 
 TINY = ["data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100"]
@@ -265,3 +265,35 @@ def test_data_with_other_classes_is_refused(tmp_path):
     assert json.loads((stored.folder / "data.json").read_text())["classes"] == ["0-4", "5-9"]
     with pytest.raises(UnspurError, match="was trained for the classes"):
         stored.load_model(replace(data, classes=("5-9", "0-4")))
+
+
+def test_a_run_on_one_device_reads_its_data_and_builds_its_model_once(tmp_path, monkeypatch):
+    config, calls = tiny("erm.epochs=0"), []
+    load, build = type(config.data).load, type(config.arch).build
+    monkeypatch.setattr(type(config.data), "load", lambda *args: calls.append("load") or load(*args))
+    monkeypatch.setattr(type(config.arch), "build", lambda *args, **more: calls.append("build") or build(*args, **more))
+    run(config, tmp_path)
+    assert sorted(calls) == ["build", "load"]
+
+
+def test_a_model_that_predicts_one_class_says_so_in_its_result(tmp_path):
+    result = run(tiny("erm.epochs=1", "erm.lr=1e-30", "erm.batch_size=300"), tmp_path)
+    alone = {name: scores["only_class"] for name, scores in result["tests"].items()}
+    for name, label in alone.items():
+        said = [warning for warning in result["warnings"] if f"'{name}'" in warning]
+        assert bool(said) == (label is not None)
+
+
+def test_predicting_one_class_is_said_once_for_all_test_sets_that_it_holds_for():
+    tests = {"a": {"only_class": 1}, "b": {"only_class": 1}, "c": {"only_class": None}}
+    assert one_class_warnings(tests, ("cat", "dog")) == [
+        "The model predicts the class 'dog' for every image of test 'a' and 'b': it tells no classes apart there."
+    ]
+
+
+def test_a_repair_that_changes_no_prediction_says_so(tmp_path):
+    # at so small a rate no weight moves
+    still = ["data.base=mini", "data.val=9900", "erm=adam", "erm.epochs=1", "finetune_lr=1e-30"]
+    result = run(configure("masktune", "biased_mnist", "fcn", 0, [*still, "saliency=gradient"]), tmp_path)
+    (said,) = [warning for warning in result["warnings"] if "changed nothing" in warning]
+    assert said == "The repair changed nothing: the result predicts the same as before for all 9,900 validation images."

@@ -12,7 +12,7 @@ from unspur.core.progress import silent
 from unspur.data.base import Dataset, Split
 from unspur.errors import UnspurError
 from unspur.evaluation import scores
-from unspur.methods.outcome import Fit
+from unspur.methods.base import Fit
 from unspur.runs.analyze import analyze
 from unspur.runs.config import configure
 from unspur.runs.experiment import _learned_nothing, run

@@ -180,6 +180,8 @@ def test_a_finished_stage_is_passed_through_at_once(tmp_path):
 class Balance(Carry):
     """Weights of two classes that rise with their losses: a toy of what GroupDRO carries along."""
 
+    saved = ("q",)
+
     def __init__(self):
         self.q = torch.tensor([0.5, 0.5])
 
@@ -191,12 +193,6 @@ class Balance(Carry):
     def see(self, moment):
         mean = torch.stack([moment.losses[moment.batch.y == label].sum() for label in (0, 1)])
         self.q = torch.softmax(self.q.log() + 0.1 * mean, 0)
-
-    def state(self):
-        return {"q": self.q}
-
-    def load(self, state):
-        self.q = state["q"]
 
 
 @pytest.mark.parametrize("order", [Passes(), Draws(torch.ones(40))])

@@ -175,12 +175,17 @@ def report(
     Example: unspur report runs/erm-biased_mnist-* --out report.html
     """
     from unspur.core.progress import ProgressBar
-    from unspur.report.page import write_report
+    from unspur.report.runs_page import write_report
 
     with ProgressBar("report") as bar:
-        write_report(runs, out, data_dir, bar)
+        written = write_report(runs, out, data_dir, bar)
+    for folder, warnings in written["warnings"].items():
+        for warning in warnings:
+            say(f"Warning: {folder}: {warning}")
+    for section, reason in written["failed"].items():
+        say(f"Warning: the page lacks the part '{section}': {reason}")
     if as_json:
-        print_json({"report": str(out)})
+        print_json(written)
     else:
         say(f"Wrote {out}. Open it in a browser.")
 

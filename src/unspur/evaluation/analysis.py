@@ -31,6 +31,11 @@ ATTRIBUTED = 200  # of these, whose attributions are looked at
 SHOWN = 12  # of these, whose attributions are kept for the report
 SCORED = 10_000  # test inputs to score pruned nodes, and training inputs whose losses are compared
 UNITS: tuple[Unit, ...] = ("node", "column", "weight")
+ABOUT_SHORTCUT = ("core attribution", "spurious attribution")  # figures that need images with the shortcut
+NO_SHORTCUT = (
+    "No image of this test set has the shortcut, so how much the model attributes to it was not measured; name a test "
+    "set that has it with --test."
+)
 NO_ATTRIBUTES = "The data set has no attributes that could go with the class."
 KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
 
@@ -88,6 +93,8 @@ def analyse(
     rest. What cannot be computed for this model or data is None, and ``unknown`` says why.
     """
     look = _Look(model, data, data.tests[test], samples, seed, progress)
+    if regions and lacks_shortcut(data, test):
+        regions, look.no_shares = {}, NO_SHORTCUT
     objects = foreground_of(foreground, data.tests[test], look.index[:ATTRIBUTED]) if foreground else None
     found = {
         "test": test,
@@ -101,6 +108,11 @@ def analyse(
         "surroundings": look.around(test, regions, seed) if around else None,
     }
     return Analysis({**_finite(found, look.unknown), "unknown": look.unknown}, look.shown)
+
+
+def lacks_shortcut(data: Dataset, test: str) -> bool:
+    """Whether a test set shows its images without the shortcut: attributions to it would be 0 whatever a model uses."""
+    return test in data.without_shortcut.values()
 
 
 def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:
@@ -142,6 +154,7 @@ class _Look:
         self.sample = test.subset(self.index)
         self.shown: dict[str, Tensor] = {}
         self.unknown: dict[str, str] = {}
+        self.no_shares = "Class and shortcut have no places of their own in these inputs."
         self.logits = predict(model, self.sample, of_stage(progress, "predictions"))
         self.z = self.known("activations", lambda: activations(model, self.sample))
 
@@ -159,7 +172,7 @@ class _Look:
         """What makes figures mean less than they seem to."""
         if len(self.sample.y.unique()) == 1 or len(self.logits.argmax(1).unique()) > 1:
             return []
-        return ["The network gives one answer for all inputs: all of it can be pruned, and that means nothing."]
+        return ["The network predicts one class for all inputs: all of it can be pruned, and that means nothing."]
 
     def compression(self) -> dict[str, Any]:
         def curve(unit: Unit) -> dict[str, Any]:
@@ -211,7 +224,7 @@ class _Look:
         x = self.sample.batch(torch.arange(min(ATTRIBUTED, len(self.sample))), device).x
         found: dict[str, Any] = {"samples": len(x)}
         if not masks:
-            self.unknown["attribution.shares"] = "Class and shortcut have no places of their own in these inputs."
+            self.unknown["attribution.shares"] = self.no_shares
         for number, kind in enumerate(KINDS):
             self.progress("attributions", number / len(KINDS))
             maps = self.known(f"attribution.{kind}", partial(_maps, kind, self.model, x))

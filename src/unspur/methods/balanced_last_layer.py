@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from unspur.data.base import Split, groups_of
-from unspur.methods.base import Method
-from unspur.methods.outcome import Fit
+from unspur.methods.base import Fit, Method
 from unspur.parts.heads import Eq3
 from unspur.parts.last_layer import ChosenBy, Plan, cached, check_head, require_trainable, search
 from unspur.parts.select import validation_groups

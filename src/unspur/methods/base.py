@@ -1,19 +1,68 @@
-"""What a method is: a frozen dataclass whose fields are all its hyperparameters, and one `_fit`."""
+"""What a method is: a frozen dataclass whose fields are all its hyperparameters, one `_fit`, and what that returns."""
 
 from __future__ import annotations
 
 import abc
 import copy
-from dataclasses import dataclass
-from typing import ClassVar, final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, cast, final
 
-from torch import nn
+from torch import Tensor, nn
 
 from unspur.data.base import Split
 from unspur.errors import UnspurError, require
-from unspur.methods.outcome import Fit
+from unspur.methods.facts import Facts, Role
+from unspur.parts.masking import Hidden
+from unspur.parts.mining import Mined
+from unspur.parts.pruning import Masks, pruned_facts
+from unspur.parts.select import Selection
 from unspur.train.losses import Loss, cross_entropy
 from unspur.train.session import Session
+
+
+class Baseline(NamedTuple):
+    """The stage that a result is to be compared with, and what that was to it."""
+
+    stage: str
+    role: Role = "before"
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The trained model, what came before it, and what was measured on the way."""
+
+    model: nn.Module
+    stages: Mapping[str, nn.Module] = field(default_factory=dict)
+    baseline: Baseline | None = None
+    trained: str | None = None  # the stage whose training made the model, where others were given up
+    mining: Mined | None = None
+    pruning: Masks | None = None
+    masks: Hidden | None = None  # of the training images, as the model saw them last
+    selection: Selection | None = None
+    warnings: Sequence[str] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)  # the method's own, as plain JSON values
+
+    @property
+    def facts(self) -> Facts:
+        """Every block and figure as plain JSON values, the ``facts`` of result.json."""
+        found: dict[str, Any] = {}
+        if self.mining is not None:
+            found |= self.mining.facts()
+        if self.pruning is not None:
+            found |= pruned_facts(self.pruning)
+        if self.masks is not None:
+            found |= self.masks.facts()
+        if self.selection is not None:
+            found["selection"] = self.selection
+        return cast(Facts, found | dict(self.figures))
+
+    @property
+    def artifacts(self) -> dict[str, Tensor]:
+        """What is stored beside the weights: mined sample numbers, pruning masks, what was hidden."""
+        kept = {f"mask.{name}": mask for name, mask in (self.pruning or {}).items()}
+        mined = self.mining.artifacts() if self.mining else {}
+        return kept | mined | (self.masks.artifacts() if self.masks else {})
 
 
 @dataclass(frozen=True)

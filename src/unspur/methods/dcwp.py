@@ -12,8 +12,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Method
-from unspur.methods.outcome import Baseline, Fit
+from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import head_of
 from unspur.parts.debias import Debias, Debiased, MaskTraining, learn_masks, prune_for_good
 from unspur.parts.mining import GCE, Miner, Reading, require_both

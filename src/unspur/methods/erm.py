@@ -10,8 +10,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Method
-from unspur.methods.outcome import Fit
+from unspur.methods.base import Fit, Method
 from unspur.train.loop import train as train_model
 from unspur.train.losses import Loss, cross_entropy, focal
 from unspur.train.recipe import SGD, Optimiser

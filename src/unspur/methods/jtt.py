@@ -6,13 +6,11 @@ import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Method
-from unspur.methods.outcome import Baseline, Fit
+from unspur.methods.base import Baseline, Fit, Method
 from unspur.parts.mining import misclassified, require_both
 from unspur.train.loop import train as train_model
 from unspur.train.orders import Passes
@@ -38,6 +36,5 @@ class JTT(Method):
         brief = copy.deepcopy(model)
         mined = misclassified(brief, train, val, self.erm, session, stage="erm")
         require_both(mined.train)
-        order = Passes(torch.where(mined.train, self.up, 1))
-        train_model(model, train, self.training, stage="training", session=session, order=order)
+        train_model(model, train, self.training, stage="training", session=session, order=Passes(mined.times(self.up)))
         return Fit(model, {"erm": brief}, Baseline("erm"), mining=mined, warnings=mined.warnings())

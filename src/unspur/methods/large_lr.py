@@ -10,8 +10,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
-from unspur.methods.base import Method
-from unspur.methods.outcome import Fit
+from unspur.methods.base import Fit, Method
 from unspur.train.loop import train as train_model
 from unspur.train.probe import Probe, Trial, highest_rate
 from unspur.train.recipe import SGD, Optimiser

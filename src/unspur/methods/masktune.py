@@ -11,8 +11,7 @@ from torch import nn
 from unspur.core.progress import of_stage
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Method
-from unspur.methods.outcome import Baseline, Fit
+from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import cam_layer
 from unspur.parts.masking import Hidden, fine_tune
 from unspur.saliency.maps import Kind, maps_of

@@ -14,8 +14,7 @@ from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import UnspurError
-from unspur.methods.base import Method
-from unspur.methods.outcome import Baseline, Fit
+from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import cam_layer
 from unspur.parts.masking import Hidden, fine_tune
 from unspur.saliency.maps import maps_of

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from unspur.core.options import renamed
 from unspur.data.base import Batch, Split
 from unspur.errors import UnspurError, require
-from unspur.methods.base import Method
-from unspur.methods.outcome import Baseline, Fit
+from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import evaluating, head_of
 from unspur.parts.layers import from_input, from_layer, frozen_up_to, layer_named, with_output
 from unspur.parts.opposition import Distance, Over, Scalar, opposition, scalar_of, similarities

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Method
-from unspur.methods.outcome import Baseline, Fit
+from unspur.methods.base import Baseline, Fit, Method
 from unspur.parts.heads import Compare, Eq3
 from unspur.parts.last_layer import Cached, ChosenBy, Plan, cached, cached_apart, check_head, require_trainable, search
 from unspur.parts.opposition import Distance, Over

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,9 +61,11 @@ def reproduce(
     ``only`` names methods, data sets or rows: what does not fit all of them is not run, but read if it has been.
     """
     more = (*(table.quick if quick else ()), *settings)
-    made = {"quick": quick, "settings": list(more), "seeds": list(seeds), "commit": commit()}
     file = results / (table.key.replace("/", "-") + ("-quick" if quick else "") + ".json")
     _check_settings(file, more)
+    command = _command(table, seeds, quick, only, settings)
+    made = {"command": _commands(file, command), "quick": quick, "settings": list(more), "seeds": list(seeds)}
+    made["commit"] = commit()
     found, wanted = _Found(table), _wanted(table, only)
     planned: dict[Setup, list[Config]] = {}
     for setup in table.setups():  # before anything is written, since a setting may be wrong
@@ -95,6 +98,21 @@ def reproduce(
     return whole
 
 
+def _command(table: Table, seeds: Sequence[int], quick: bool, only: Sequence[str], settings: Sequence[str]) -> str:
+    """What to type to do this again."""
+    words = ["unspur", "reproduce", table.key, *(["--quick"] if quick else []), "--seeds", ",".join(map(str, seeds))]
+    for option, values in (("--only", only), ("--set", settings)):
+        words += [word for value in values for word in (option, value)]
+    return shlex.join(words)
+
+
+def _commands(file: Path, command: str) -> str:
+    """The commands that made the table in ``file``, this one the last."""
+    stored = str(read_json(file).get("command", "")) if file.exists() else ""
+    earlier = [part for part in stored.split("; then ") if part and part != command]
+    return "; then ".join([*earlier, command])
+
+
 def _check_settings(file: Path, settings: Sequence[str]) -> None:
     """Refuse to replace a stored table by one with other settings."""
     stored = read_json(file) if file.exists() else {"settings": list(settings)}
@@ -125,7 +143,7 @@ def _ended(setup: Setup, seeds: Sequence[int], settings: tuple[str, ...], runs: 
     return [config for config, result in results.items() if result and result["status"] in ENDED]
 
 
-RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit")  # what is told of each run
+RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit", "sizes")  # what is said of each run
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Mining looks at the samples as they are stored, without augmentation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
+from typing import ClassVar, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -45,6 +45,10 @@ class Mined(NamedTuple):
     train: Tensor
     val: Tensor | None  # of the validation set, by the same biased model
     y: Tensor  # the training samples' labels
+
+    def times(self, up: int) -> Tensor:
+        """How often to show each training sample: mined ones ``up`` times, the others once."""
+        return torch.where(self.train, up, 1)
 
     def facts(self) -> MinedFacts:
         """What a result says of it."""
@@ -147,6 +151,8 @@ Miner = GCE | EarlyStopped | EpochEnsemble
 class _Scores(Carry):
     """1 - p(label) of every sample after each epoch."""
 
+    saved: ClassVar[tuple[str, ...]] = ("of_epoch",)
+
     def __init__(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> None:
         self.model = model  # and not a moment's, which may compute in 16 bits
         self.splits, self.session = [train] if val is None else [train, val], session
@@ -160,12 +166,6 @@ class _Scores(Carry):
                 for batch, logits in outputs(self.model, split, self.session.device)
             ]
             self.of_epoch.append(torch.cat(parts))
-
-    def state(self) -> dict[str, Any]:
-        return {"of_epoch": self.of_epoch}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.of_epoch = state["of_epoch"]
 
     def mean(self) -> Tensor:
         return torch.stack(self.of_epoch).mean(0)

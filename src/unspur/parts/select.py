@@ -13,7 +13,7 @@ Each rule of ``Rule`` divides the validation samples into groups:
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -160,6 +160,8 @@ class BestOnMined(Carry):
     The other samples have no say: what is better on them may be the shortcut. Needs no group labels.
     """
 
+    saved: ClassVar[tuple[str, ...]] = ("best",)
+
     def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> None:
         self.model, self.val, self.mined, self.session = model, val, mined, session
         self.best: dict[str, Any] | None = None
@@ -178,12 +180,6 @@ class BestOnMined(Carry):
             weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
             self.best = {"model": weights, "step": self.step, "losses": mined}
         return _group_means(losses, hits, self.mined)
-
-    def state(self) -> dict[str, Any]:
-        return {"best": self.best}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.best = state["best"]
 
     def restore(self, before: nn.Module | None = None) -> Selection:
         """Give the model its best weights back and say how they were chosen.

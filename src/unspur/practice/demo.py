@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from unspur.core.progress import ProgressBar, silent
-from unspur.report.page import write_report
+from unspur.report.runs_page import write_report
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
@@ -28,7 +28,7 @@ QUICK = {
     ),
     # ULE repairs the network of its paper; small_cnn leans on the square even more with it than without. Its plain
     # training is its student's. lambda is chosen on the same validation digits.
-    "ule": ("cnn2", ["erm.epochs=2", "lam=0.005"]),
+    "ule": ("cnn2", ["training.epochs=2", "lam=0.005"]),
 }
 
 
@@ -40,6 +40,6 @@ def run_demo(out: Path, *, progress: bool = False) -> tuple[Path, list[Result]]:
     ]
     results = [run(config, out / "runs", resume=True, progress=progress) for config in configs]
     page = out / "report.html"
-    with ProgressBar("report") if progress else nullcontext(silent) as report:
-        write_report([Run.create(out / "runs", config).folder for config in configs], page, None, report)
+    with ProgressBar("report") if progress else nullcontext(silent) as shown:
+        write_report([Run.create(out / "runs", config).folder for config in configs], page, None, shown)
     return page, results

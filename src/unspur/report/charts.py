@@ -72,6 +72,7 @@ class Chart:
 class StageCharts:
     stage: str
     charts: tuple[Chart, ...]
+    sampled: bool  # it learnt which weights to keep, by sampling
 
 
 def stage_charts(lines: Sequence[Mapping[str, Any]]) -> tuple[StageCharts, ...]:
@@ -79,7 +80,7 @@ def stage_charts(lines: Sequence[Mapping[str, Any]]) -> tuple[StageCharts, ...]:
     stages: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
         stages.setdefault(str(line["stage"]), []).append(line)
-    return tuple(StageCharts(stage, _charts(own)) for stage, own in stages.items())
+    return tuple(StageCharts(stage, _charts(own), any("kept" in line for line in own)) for stage, own in stages.items())
 
 
 def _charts(lines: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:

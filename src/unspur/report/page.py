@@ -1,81 +1,134 @@
-"""One self-contained HTML page about stored runs: no network, no other file."""
+"""Sections with their contexts as one self-contained HTML page: no network, no other file."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from unspur.core.files import write_text
-from unspur.core.progress import Progress, silent
+from unspur.core.progress import Done
 from unspur.errors import UnspurError
 from unspur.report.charts import FRAME
-from unspur.report.headline import Finding, headline, percent
 from unspur.report.pictures import scale
-from unspur.report.rows import Share
-from unspur.report.views import RunView, gather, hero
+from unspur.report.section import Section
+from unspur.report.words import interval, percent
 from unspur.version import __version__
 
 HERE = Path(__file__).parent
 
+C = TypeVar("C")
 
-def write_report(runs: Sequence[Path], out: Path, data_dir: Path | None = None, progress: Progress = silent) -> None:
-    """Write a page about the run folders ``runs`` to the file ``out``; on an error nothing is written."""
-    if not runs:
-        raise UnspurError("A report needs at least one run folder.")
-    if out.is_dir():
-        raise UnspurError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}.")
-    distinct = {folder.resolve(): folder for folder in runs}
-    text = render(gather(list(distinct.values()), data_dir, progress))
+
+class Placed(NamedTuple):
+    """A section and what it is about."""
+
+    section: Section[Any]
+    context: Any
+
+
+def placed(sections: Sequence[Section[C]], context: C) -> list[Placed]:
+    """Several sections about the same thing."""
+    return [Placed(section, context) for section in sections]
+
+
+class Part(NamedTuple):
+    """What one link at the top of a page leads to."""
+
+    anchor: str
+    link: str
+    sections: Sequence[Placed]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: what its window is called, what stands above its links, and its parts."""
+
+    title: str
+    head: Sequence[Placed]
+    parts: Sequence[Part]
+
+
+class Failure(NamedTuple):
+    """A section that could not be made, and why."""
+
+    section: str
+    reason: str
+
+
+class Rendered(NamedTuple):
+    """A page's text, and which of its sections failed."""
+
+    text: str
+    failed: list[Failure]
+
+
+def write_page(page: Page, out: Path, progress: Done | None = None) -> list[Failure]:
+    """Write ``page`` to the file ``out``; returns which of its sections failed."""
+    text, failed = render(page, progress)
     try:
         write_text(out, text)
     except OSError as error:
         raise UnspurError(f"Cannot write {out} ({error.strerror or error}); name another file with --out.") from None
+    return failed
 
 
-def render(runs: Sequence[RunView]) -> str:
-    """The page's text."""
+def render(page: Page, progress: Done | None = None) -> Rendered:
+    """The page's text. A section that fails leaves a sentence in its place, and the others are not lost."""
+    environment = _environment()
     script = (HERE / "page.js").read_text(encoding="utf-8")
-    by_data: dict[str, list[RunView]] = {}
-    for run in runs:
-        by_data.setdefault(run.dataset, []).append(run)
-    finished = [Finding(run.label, run.dataset, run.data.noun, run.tests) for run in runs if run.status == "done"]
-    template = _environment().get_template("page.html.j2")
-    return template.render(
-        headline=headline(finished) if finished or len(runs) > 1 else _without_result(runs[0]),
-        hero=hero(runs),
-        runs=runs,
-        by_data=by_data,
-        data_views=list(dict.fromkeys(run.data for run in runs)),
-        frame=FRAME,
-        scale=scale(),
+    failed: list[Failure] = []
+    made, total = 0, len(page.head) + sum(len(part.sections) for part in page.parts)
+
+    def shown(sections: Sequence[Placed]) -> Markup:
+        nonlocal made
+        texts = []
+        for each in sections:
+            texts.append(_shown(environment, each, failed))
+            made += 1
+            if progress:
+                progress(made / total)
+        return Markup("").join(texts)
+
+    text = environment.get_template("page.html.j2").render(
+        title=page.title,
+        head=shown(page.head),
+        parts=[(part.anchor, part.link, shown(part.sections)) for part in page.parts],
         version=__version__,
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+    return Rendered(text, failed)
 
 
-def interval(share: Share) -> str:
-    """The 95 % interval in per cent, as short as it can be read.
-
-    >>> interval(Share(0.985, 0.9823, 0.987, 10000))
-    '98.2 to 98.7'
-    """
-    return "" if share.low is None or share.high is None else f"{100 * share.low:.1f} to {100 * share.high:.1f}"
-
-
-def _without_result(run: RunView) -> str:
-    return f"{run.method} on {run.dataset}, {run.status}: {run.reason}"
+def _shown(environment: Environment, place: Placed, failed: list[Failure]) -> Markup:
+    section, context = place
+    try:
+        if not section.applies(context):
+            return Markup("")
+        return Markup(environment.get_template(f"{section.name}.html.j2").render(view=section.view(context)))
+    except Exception as error:  # whatever it is, the rest of the page is worth having
+        reason = str(error) if isinstance(error, UnspurError) else f"{type(error).__name__}: {error}."
+        failed.append(Failure(section.name, reason))
+        name = section.name.replace("_", " ")
+        return Markup(environment.get_template("failed.html.j2").render(name=name, reason=reason))
 
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader([HERE, HERE / "sections"]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "interval": interval, "count": lambda n: f"{n:,}"}
+    environment.globals |= {"frame": FRAME, "scale": scale()}
     return environment

@@ -18,7 +18,8 @@ from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation.attribution_observer import Attributions
 from unspur.evaluation.scores import Predictions, TestScores, only_class
-from unspur.methods.outcome import Facts, Fit
+from unspur.methods.base import Fit
+from unspur.methods.facts import Facts
 from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.folder import Run
@@ -134,6 +135,7 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
     tests = result.scores(data)
     dead = _learned_nothing(fit, data, progress)
     return {
+        "sizes": {"train": len(data.train), "val": len(data.val)},
         "tests": tests,
         "stages": {name: {"tests": stage.scores(data)} for name, stage in stages.items()},
         "baseline": fit.baseline._asdict() if fit.baseline else None,

@@ -18,7 +18,7 @@ from torch import nn
 from unspur.core.files import read_json, read_tensors, remove_partial, write_json, write_tensors
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError, require
-from unspur.methods.outcome import Fit
+from unspur.methods.base import Fit
 from unspur.models.base import memory_format
 from unspur.models.classifier import Classifier
 from unspur.models.weights import load_state

@@ -10,7 +10,7 @@ from unspur.core.files import read_json
 from unspur.core.shapes import checked
 from unspur.errors import UnspurError
 from unspur.evaluation.scores import TestScores
-from unspur.methods.outcome import BaselineBlock, Facts
+from unspur.methods.facts import BaselineBlock, Facts
 
 FORMAT = 2  # of result.json; version 0.1 wrote none, which is 1
 
@@ -43,6 +43,7 @@ class Result(TypedDict):
     reason: NotRequired[str]  # why it is not done
     stage: NotRequired[str]  # where it diverged
     step: NotRequired[int]
+    sizes: NotRequired[dict[str, int]]  # samples to train and to validate on
     tests: NotRequired[dict[str, TestScores]]
     stages: NotRequired[dict[str, StageBlock]]
     baseline: NotRequired[BaselineBlock | None]  # the stage that the result is to be compared with
@@ -80,4 +81,5 @@ def _lifted(value: Any) -> Any:
         "baseline": known[0] if known else None,
         "trained": facts.get("stage"),
         "warnings": list(facts.get("warnings", ())),
+        "facts": {name: fact for name, fact in facts.items() if name not in ("stage", "warnings")},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -43,6 +43,8 @@ class Moment(NamedTuple):
 class Carry:
     """Something that lives through a training and is saved with it, such as weights of groups or a mean of losses."""
 
+    saved: ClassVar[tuple[str, ...]] = ()  # the attributes that change, tensors or plain values
+
     def see(self, moment: Moment) -> None:
         """Change after a step; the only place where a training may change anything but its model."""
 
@@ -51,11 +53,13 @@ class Carry:
         return {}
 
     def state(self) -> dict[str, Any]:
-        """All that has changed, as tensors and plain values."""
-        return {}
+        """All that has changed."""
+        return {name: getattr(self, name) for name in self.saved}
 
     def load(self, state: dict[str, Any]) -> None:
         """Be as when ``state`` was taken."""
+        for name, value in state.items():
+            setattr(self, name, value)
 
 
 class Observer(Protocol):

@@ -1,0 +1,47 @@
+"""The level of noise: fine detail that is not in agreement with what lies around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from unspur.core.seeds import stream
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise is added up to the donor's level, or shrunk away down to it."""
+
+    family: ClassVar[str] = "noise"
+    seed: int = 0  # of the noise that is added
+
+    def measure(self, images: Tensor) -> Tensor:
+        """The deviation of noise in each channel: the median of the diagonal detail of 2 x 2 pixels, over 0.6745."""
+        a, b = images[..., :-1:2, :-1:2], images[..., :-1:2, 1::2]
+        c, d = images[..., 1::2, :-1:2], images[..., 1::2, 1::2]
+        return ((a - b - c + d) / 2).abs().flatten(2).median(2).values / 0.6745
+
+    def outline(self, images: Tensor) -> Tensor:
+        return torch.ones(len(images), *images.shape[2:], dtype=torch.bool)
+
+    def swap(self, images: Tensor, donors: Tensor) -> Tensor:
+        return self._with(images, self.measure(donors))
+
+    def remove(self, images: Tensor) -> Tensor:
+        """As little noise as can be had by smoothing."""
+        return self._with(images, torch.zeros(len(images), images.shape[1]))
+
+    def _with(self, images: Tensor, wanted: Tensor) -> Tensor:
+        own = self.measure(images)
+        more = (wanted**2 - own**2).clamp_min(0).sqrt()[:, :, None, None]
+        drawn = torch.randn(images.shape, generator=stream(self.seed, "cue noise"))
+        less = (1 - wanted / own.clamp_min(1e-4)).clamp(0, 1)[:, :, None, None]
+        smooth = functional.avg_pool2d(functional.pad(images, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
+        fine = images - smooth
+        # Detail well above the noise is an edge and stays.
+        noise_like = torch.exp(-((fine / (3 * own[:, :, None, None] + 1e-4)) ** 2))
+        return (images - less * noise_like * fine + more * drawn).clamp(0, 1)

@@ -1,0 +1,54 @@
+"""The region that a map shows in each image: what a detector fires for, or what a model looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where ``find`` says so: a function from images to booleans (n, height, width)."""
+
+    family: ClassVar[str] = "region"
+    find: Callable[[Tensor], Tensor]
+
+    def measure(self, images: Tensor) -> Tensor:
+        """The share of the image, and the mean colour of it."""
+        mask = self.find(images).unsqueeze(1).float()
+        size = mask.sum((2, 3))
+        colour = (images * mask).sum((2, 3)) / size.clamp_min(1)
+        return torch.cat([size / mask[0].numel(), colour], 1)
+
+    def outline(self, images: Tensor) -> Tensor:
+        return self.find(images)
+
+    def swap(self, images: Tensor, donors: Tensor) -> Tensor:
+        """The image without its own region, the donor's pasted where the donor has it."""
+        return torch.where(self.find(donors).unsqueeze(1), donors, self.remove(images))
+
+    def remove(self, images: Tensor) -> Tensor:
+        """The region filled from what lies around it."""
+        mask = self.find(images).unsqueeze(1)
+        return torch.where(mask, _surroundings(images, ~mask), images)
+
+
+def _surroundings(images: Tensor, known: Tensor) -> Tensor:
+    """Means of known pixels in ever wider windows, until every pixel has one."""
+    filled, reach = torch.zeros_like(images), torch.zeros_like(known)
+    for radius in (2, 4, 8, 16, 32, 64):
+        if radius >= min(images.shape[2:]):
+            break
+        size = 2 * radius + 1
+        weight = functional.avg_pool2d(known.float(), size, stride=1, padding=radius)
+        value = functional.avg_pool2d(images * known, size, stride=1, padding=radius) / weight.clamp_min(1e-6)
+        fresh = (weight > 0.05) & ~reach
+        filled, reach = torch.where(fresh, value, filled), reach | fresh
+    count = known.sum((2, 3), keepdim=True).clamp_min(1)
+    mean = (images * known).sum((2, 3), keepdim=True) / count
+    return torch.where(reach, filled, mean)

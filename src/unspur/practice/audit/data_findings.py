@@ -1,0 +1,299 @@
+"""What gives labels away in the data: every test, graded by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from unspur.parts.cues.base import Cue
+from unspur.parts.cues.cells import Cells
+from unspur.parts.cues.colour import Colour
+from unspur.parts.cues.compression import Compression
+from unspur.parts.cues.noise import Noise
+from unspur.parts.cues.region import Region
+from unspur.parts.cues.sharpness import Sharpness
+from unspur.parts.cues.tone import Tone
+from unspur.practice.audit.collect import Collected
+from unspur.practice.audit.file_facts import duplicates_across, properties
+from unspur.practice.audit.findings import Finding, Grade, Kind, Tested
+from unspur.practice.audit.fixed_pattern import PatternScores, pattern_scores
+from unspur.practice.audit.image_statistics import GRID, coarser
+from unspur.practice.audit.leak_scores import LeakScores, separation_of
+from unspur.practice.audit.leak_tests import LeakTests
+from unspur.practice.audit.moving import Moving, find_moving
+from unspur.practice.audit.power import detectable, interval, tail
+from unspur.practice.audit.rules import (
+    BACKGROUND,
+    CONTEXT_TELLS,
+    DRAWN,
+    SIGNIFICANT,
+    grade_cell,
+    grade_file,
+    grade_moving,
+    grade_pattern,
+    grade_scene,
+    grade_trace,
+)
+
+PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
+
+SCENE_CUES: dict[str, Cue] = {
+    "colour": Colour(),
+    "brightness": Tone(contrast=False),
+    "contrast": Tone(brightness=False),
+}
+TRACE_CUES: dict[str, Cue] = {
+    "tone": Tone(channels=True),
+    "noise": Noise(),
+    "sharpness": Sharpness(),
+    "compression": Compression(),
+    "parity": Sharpness(),
+}
+TRACE_WORDS = {
+    "tone": "a tone curve or white balance (which values the channels use)",
+    "noise": "the level of noise",
+    "sharpness": "sharpness (blurred, sharpened or resampled)",
+    "compression": "compression in blocks of eight pixels",
+    "parity": "a trace of enlarging or of few values (neighbours that are equal)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class DataFindings:
+    """All tests of the data."""
+
+    findings: tuple[Finding, ...]
+    tested: tuple[Tested, ...]
+    leak_map: Tensor
+    pattern_map: Tensor
+    content: float  # what the scene separates the classes by, in robust deviations
+    notes: tuple[str, ...]
+
+
+def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> DataFindings:
+    """Every test of the data; ``local``: also the detector of marks that move, which takes longest."""
+    y, classes = data.y, len(data.classes)
+    tests = LeakTests(y, classes, seed)
+    for family, numbers in (data.scene | data.traces).items():
+        tests.add(family, numbers)
+    cells = data.cells.permute(1, 2, 0, 3).flatten(0, 1)
+    coarse = coarser(data.cells).permute(1, 2, 0, 3).flatten(0, 1)
+    for number, features in enumerate(cells):
+        tests.add(f"cell {number}", features)
+    for number, features in enumerate(coarse):
+        tests.add(f"coarse {number}", features)
+    for number, features in enumerate(data.borders.permute(1, 0, 2)):
+        tests.add(f"border {number}", features)
+    files = properties(data.facts, data.classes) if data.facts else []
+    for each in files:
+        tests.add(each.name, each.values)
+    scores, p = tests.run()
+    made = _Maker(data, tests, scores, p)
+    findings: list[Finding | None] = [made.scene(family) for family in data.scene]
+    findings += [made.trace(family) for family in data.traces]
+    findings += [made.file(each.name) for each in files]
+    findings.append(made.background())
+    findings.append(made.cell())
+    chosen = data.pictured[torch.linspace(0, len(data.pictured) - 1, min(PATTERN_IMAGES, len(data.pictured))).long()]
+    pictures = data.pictures[torch.searchsorted(data.pictured, chosen)]
+    patterns = pattern_scores(pictures, y[chosen], classes, seed=seed)
+    findings.append(made.pattern(patterns, chosen))
+    findings = _with_whole_mark(findings)
+    if local:
+        findings.append(made.moving(find_moving(pictures, y[chosen], classes, seed=seed), chosen))
+    kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=_gravity)
+    return DataFindings(
+        tuple(kept), made.tested(patterns, local), made.leak_map, patterns.balanced, made.content, made.notes()
+    )
+
+
+def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]:
+    """Where a place and a pattern both leak, either's cue is all their cells: a pattern shows a mark's edges only."""
+    both = [each for each in findings if each and each.grade == "leaks" and each.family in ("place", "pattern")]
+    cells = tuple(sorted({cell for each in both for cell in each.where or ()}))
+    return [replace(each, cue=Cells(GRID, GRID, cells)) if each in both and each else each for each in findings]
+
+
+def _gravity(finding: Finding) -> tuple[int, int, float]:
+    order = {"leaks": 0, "context": 1, "informative": 2}[finding.grade]
+    placed = {"pattern": 0, "place": 0, "moving": 1}.get(finding.family, 2)
+    return order, placed if finding.grade == "leaks" else 0, -finding.separation
+
+
+class _Maker:
+    """Makes findings of scores."""
+
+    def __init__(self, data: Collected, tests: LeakTests, scores: LeakScores, p: Tensor) -> None:
+        self.data, self.tests, self.scores, self.p = data, tests, scores, p
+        self.number = {name: number for number, name in enumerate(tests.names)}
+        at = [self.number[f"cell {cell}"] for cell in range(GRID * GRID)]
+        self.leak_map = scores.balanced[at].reshape(GRID, GRID)
+        self.apart_map = scores.separation[at].reshape(GRID, GRID)
+        scene = max(float(scores.separation[self.number[family]]) for family in data.scene)
+        self.content = max(scene, float(self.apart_map.median()))
+        self.drawn = data.flatness >= DRAWN
+        self.all = torch.arange(len(data.y))
+
+    def make(
+        self,
+        name: str,
+        kind: Kind,
+        family: str,
+        what: str,
+        grade: Grade,
+        *,
+        where: tuple[tuple[int, int], ...] | None = None,
+        cue: Cue | None = None,
+    ) -> Finding:
+        number = self.number[name]
+        balanced, separation = float(self.scores.balanced[number]), float(self.scores.separation[number])
+        return Finding(
+            kind=kind,
+            family=family,
+            what=what,
+            grade=grade,
+            tells_label=balanced,
+            ci95=interval(balanced, self.data.y),
+            p=float(self.p[number]),
+            separation=separation,
+            where=where,
+            margins=self.scores.margins[number],
+            index=self.all,
+            cue=cue,
+        )
+
+    def scene(self, family: str) -> Finding:
+        grade = grade_scene(float(self.scores.balanced[self.number[family]]))
+        return self.make(family, "image", family, f"{family} of the whole image", grade, cue=SCENE_CUES[family])
+
+    def trace(self, family: str) -> Finding:
+        separation = float(self.scores.separation[self.number[family]])
+        grade = grade_trace(separation, self.content, drawn=self.drawn)
+        return self.make(family, "image", family, TRACE_WORDS[family], grade, cue=TRACE_CUES[family])
+
+    def file(self, name: str) -> Finding:
+        number = self.number[name]
+        balanced, separation = float(self.scores.balanced[number]), float(self.scores.separation[number])
+        return self.make(name, "file", name, f"the files' {name}", grade_file(name, balanced, separation, self.content))
+
+    def background(self) -> Finding | None:
+        """Edge cells that tell more than the middle: a scene that goes with the class."""
+        edge = torch.ones(GRID, GRID, dtype=torch.bool)
+        edge[1:-1, 1:-1] = False
+        frame, middle = float(self.leak_map[edge].median()), float(self.leak_map[2:-2, 2:-2].median())
+        if frame < CONTEXT_TELLS:
+            return None
+        what = "the background: cells at the edge" if frame - middle >= BACKGROUND else "the scene in every cell"
+        where = _above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
+        best = int(self.leak_map.masked_fill(~edge, 0).argmax())
+        finding = self.make(
+            f"cell {best}", "place", "background", what, "context", where=where, cue=Cells(GRID, GRID, where)
+        )
+        return self._together(finding, where)
+
+    def _together(self, finding: Finding, where: Sequence[tuple[int, int]]) -> Finding:
+        """The finding as all its cells tell it together, by the mean of their class scores."""
+        y = self.data.y
+        margins = self.scores.margins[[self.number[f"cell {row * GRID + column}"] for row, column in where]].mean(0)
+        hit = margins.argmax(1) == y
+        balanced = float(torch.stack([hit[y == label].float().mean() for label in y.unique()]).mean())
+        separation = float(separation_of(margins, y))
+        return replace(
+            finding, margins=margins, tells_label=balanced, ci95=interval(balanced, y), separation=separation
+        )
+
+    def cell(self) -> Finding:
+        best = int(self.apart_map.argmax())
+        above = float(self.leak_map.flatten()[best] - self.leak_map.quantile(0.75))
+        apart = float(self.apart_map.max() - self.apart_map.quantile(0.75))
+        where = _above(self.apart_map, float(self.apart_map.max() + self.apart_map.median()) / 2)
+        grade = grade_cell(above, apart, at_edge=_at_edge(where), drawn=self.drawn)
+        what = f"{_cells(where)} of the image"
+        return self.make(f"cell {best}", "place", "place", what, grade, where=where, cue=Cells(GRID, GRID, where))
+
+    def pattern(self, scores: PatternScores, chosen: Tensor) -> Finding:
+        best = divmod(int(scores.balanced.argmax()), GRID)
+        balanced, separation = float(scores.balanced[best]), float(scores.separation[best])
+        where = _above(scores.balanced, (balanced + max(0.5, float(scores.balanced.min()))) / 2)
+        grade = grade_pattern(balanced, separation, at_edge=_at_edge(where), drawn=self.drawn)
+        y = self.data.y[chosen]
+        margins = scores.margins[torch.tensor(where)[:, 0], torch.tensor(where)[:, 1]].sum(0)
+        return Finding(
+            kind="place",
+            family="pattern",
+            what=f"the same pattern at the same pixels in {_cells(where)}",
+            grade=grade,
+            tells_label=balanced,
+            ci95=interval(balanced, y),
+            p=tail(balanced, y, GRID * GRID),
+            separation=separation,
+            where=where,
+            margins=margins,
+            index=chosen,
+            cue=Cells(GRID, GRID, where),
+        )
+
+    def moving(self, found: Moving, chosen: Tensor) -> Finding:
+        grade = grade_moving(found.balanced, found.separation, self.content, drawn=self.drawn)
+        y = self.data.y[chosen][found.held]
+        return Finding(
+            kind="place",
+            family="moving",
+            what="a small mark that may lie anywhere",
+            grade=grade,
+            tells_label=found.balanced,
+            ci95=interval(found.balanced, y),
+            p=tail(found.balanced, y, 1),
+            separation=found.separation,
+            where=None,
+            margins=found.scores,
+            index=chosen,
+            cue=Region(found.region),
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        data, notes = self.data, []
+        if data.unread:
+            name, problem = next(iter(data.unread.items()))
+            notes.append(f"Left out for not being readable: {len(data.unread):,}, such as {name}, which {problem}.")
+        if len(data.y) + len(data.unread) < data.total:
+            notes.append(f"Looked at {len(data.y):,} of {data.total:,} images, each class in its share.")
+        pairs = duplicates_across(data.facts, data.y) if data.facts else []
+        if pairs:
+            one, other = pairs[0]
+            notes.append(f"Same file, other class: {len(pairs):,}, such as {data.names[one]} and {data.names[other]}.")
+        if self.drawn:
+            notes.append("Most neighbouring pixels are equal, as in drawings: processing traces were not graded.")
+        return tuple(notes)
+
+    def tested(self, patterns: PatternScores, local: bool) -> tuple[Tested, ...]:
+        data = self.data
+        least = detectable(data.y, len(self.tests.names))
+        power = f"a test of {len(data.y):,} images finds what tells labels with {least:.2f} or more"
+        groups = [
+            ("files", len(self.number) - GRID * GRID * 5 // 4 - 4 - len(data.scene) - len(data.traces)),
+            ("the whole image", len(data.scene) + len(data.traces)),
+            ("places", GRID * GRID * 5 // 4 + 4),
+        ]
+        tested = [Tested(what, count, None, power) for what, count in groups if count]
+        tested.append(Tested("fixed patterns", GRID * GRID, round(float(patterns.balanced.max()), 4), power))
+        return (*tested, Tested("marks that move", int(local), None, power if local else None))
+
+
+def _above(scores: Tensor, level: float) -> tuple[tuple[int, int], ...]:
+    """Cells that reach ``level``, or the best one."""
+    cells = (scores >= level).nonzero().tolist() or [list(divmod(int(scores.argmax()), scores.shape[1]))]
+    return tuple((int(row), int(column)) for row, column in cells)
+
+
+def _at_edge(cells: Sequence[tuple[int, int]]) -> bool:
+    return all(0 in cell or GRID - 1 in cell for cell in cells)
+
+
+def _cells(cells: Sequence[tuple[int, int]]) -> str:
+    if len(cells) == 1:
+        return "one cell"
+    return "every cell" if len(cells) == GRID * GRID else f"{len(cells)} of {GRID * GRID} cells"

@@ -1,0 +1,69 @@
+"""The swap test: give an image the cue of another class; does the prediction follow?
+
+The control gives it the cue of another image of its own class, so that the harm which swapping itself does to an image
+counts on both sides.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from unspur.core.seeds import stream
+from unspur.practice.audit.collect import Collected
+from unspur.practice.audit.findings import Finding, Reliance
+from unspur.practice.audit.model import BATCH, Model
+from unspur.practice.audit.suspects import contradiction
+
+MOST = 400  # images that cues are swapped into
+RESAMPLES = 1_000  # of the bootstrap
+
+
+def swap_test(model: Model, finding: Finding, data: Collected, *, seed: int = 0) -> Reliance | None:
+    """How far ``model`` follows the finding's cue, on images that it was not trained on.
+
+    Donors show the cue that is usual in their class. None where a class has too few of them.
+    """
+    if finding.cue is None:
+        return None
+    usual = torch.ones(len(data.y), dtype=torch.bool)
+    usual[finding.index] = contradiction(finding, data.y) <= 0
+    generator, differences, follows, controls = stream(seed, "swap test"), [], 0.0, 0.0
+    for predict, part in zip(model.predict, model.parts, strict=True):
+        y, good = data.y[data.pictured[part]], usual[data.pictured[part]]
+        chosen = torch.randperm(len(part), generator=generator)[: MOST // len(model.parts)]
+        wanted, other, own = _donors(y, good, chosen, len(data.classes), generator)
+        if other is None or own is None:
+            return None
+        for rows in torch.arange(len(chosen)).split(BATCH):
+            images, foreign, same = (data.pictures[part[index[rows]]].float() / 255 for index in (chosen, other, own))
+            followed = predict(finding.cue.swap(images, foreign)).argmax(1) == wanted[rows]
+            stayed = predict(finding.cue.swap(images, same)).argmax(1) == wanted[rows]
+            differences.append(followed.float() - stayed.float())
+            follows, controls = follows + float(followed.sum()), controls + float(stayed.sum())
+    difference = torch.cat(differences)
+    n = len(difference)
+    return Reliance(follows / n, controls / n, bootstrap(difference, generator), n)
+
+
+def _donors(
+    y: Tensor, good: Tensor, chosen: Tensor, classes: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """For each chosen image another class, a donor of that class, and a donor of its own class."""
+    pools = [((y == label) & good).nonzero().squeeze(1) for label in range(classes)]
+    if min(len(pool) for pool in pools) < 2:
+        return y, None, None
+    shift = torch.randint(1, classes, (len(chosen),), generator=generator)
+    wanted = (y[chosen] + shift) % classes
+    draw = torch.rand(2, len(chosen), generator=generator)
+    other = torch.stack([pools[int(k)][int(u * len(pools[int(k)]))] for k, u in zip(wanted, draw[0], strict=True)])
+    own = torch.stack([pools[int(k)][int(u * len(pools[int(k)]))] for k, u in zip(y[chosen], draw[1], strict=True)])
+    return wanted, other, own
+
+
+def bootstrap(values: Tensor, generator: torch.Generator) -> tuple[float, float]:
+    """A 95 % interval of the mean, from resampled values."""
+    rows = torch.randint(len(values), (RESAMPLES, len(values)), generator=generator)
+    means = values[rows].mean(1)
+    low, high = torch.quantile(means, torch.tensor([0.025, 0.975]))
+    return float(low), float(high)

@@ -1,0 +1,32 @@
+"""The scores of a run at a glance: its training, and a card for each test set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unspur.report.context import RunContext
+from unspur.report.scores import Scored
+from unspur.report.section import Section
+
+
+@dataclass(frozen=True)
+class TrainingScore:
+    """The training accuracy of the last epoch that noted one."""
+
+    stage: str
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    noun: str
+    training: TrainingScore | None
+    tests: tuple[Scored, ...]
+
+
+def view(run: RunContext) -> Summary:
+    noted = [TrainingScore(line["stage"], line["accuracy"]) for line in run.log if "accuracy" in line]
+    return Summary(run.data.noun, noted[-1] if noted else None, run.tests)
+
+
+SUMMARY = Section("summary", view, lambda run: bool(run.tests))
