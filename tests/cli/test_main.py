@@ -52,6 +52,12 @@ TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epoch
         (["train", "dcwp", "mnist", "--set", "data.base=mini", "--devices", "2"], "dcwp runs on one device"),
         (["train", "erm", "mnist", "--set", "precison=bf16"], "Did you mean 'precision'"),
         (["train", "erm"], "Missing argument 'DATASET'."),
+        (["train", "masktune", "mnist", "--set", "finetune_lr=-1"], "finetune_lr must be above 0 and at most 3.4e+38"),
+        (["train", "randmask", "mnist", "--set", "finetune_lr=nan"], "but got nan."),
+        (["train", "erm", "parity", "--set", "data.train=1000000000000"], "samples of parity need 252.0 TB of memory"),
+        (["train", "erm", "moon_star", "--set", "data.test=1000000000000"], "lower data.train, data.val or data.test"),
+        (["train", "erm", "folder", "--set", "data.root=~nosuchuser"], "There is no home folder for the path ~nosuch"),
+        (["train", "erm", "mnist", "--data-dir", "~nosuchuser"], "There is no home folder for the path ~nosuchuser"),
         (["trian"], "No such command 'trian'. Did you mean 'train'?"),
         (["evaluate", "nowhere"], "nowhere is not a run folder"),
         (["report", "nowhere"], "nowhere is not a run folder"),
@@ -190,7 +196,10 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
+    assert (
+        err.splitlines(keepends=True)[-1]
+        == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
+    )
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()
 

@@ -35,8 +35,10 @@ def print_json(value: Any) -> None:
 
 
 def say(sentence: str) -> None:
-    """A sentence for a person, on stderr."""
-    typer.echo(sentence, err=True)
+    """A sentence for a person, on stderr and on one line."""
+    from unspur.cli.show.console import plain
+
+    typer.echo(plain(sentence, keep=""), err=True)
 
 
 def given(settings: Sequence[str] | None, arch: str | None = None) -> str:

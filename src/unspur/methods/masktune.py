@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.progress import of_stage
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Baseline, Fit, Method
@@ -17,7 +18,7 @@ from unspur.saliency.maps import FINE, Kind, coarse_warnings, maps_of
 from unspur.saliency.threshold import MeanStd, Soft, Threshold, hide, soften
 from unspur.train.loop import measure
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import SGD, Optimiser
+from unspur.train.recipe import SGD, Optimiser, require_rate
 from unspur.train.session import Session
 
 PAPER = SGD(weight_decay=1e-4)  # section 3: momentum 0.9, rate 0.01, batches of 128; epochs as a user has time for
@@ -53,6 +54,7 @@ class MaskTune(Method):
     stop_below: float | None = None  # drop a round that cannot fit the masked images to this accuracy, and stop
 
     def __post_init__(self) -> None:
+        require_rate("finetune_lr", self.finetune_lr)
         require(self.iterations >= 1, f"iterations must be at least 1 but got {self.iterations}.")
         stop = self.stop_below
         require(stop is None or 0 < stop <= 1, f"stop_below must lie in (0, 1] but got {stop}.")
@@ -75,7 +77,7 @@ class MaskTune(Method):
             tuned = copy.deepcopy(models[-1])
             stage = f"iteration-{number}"
             rate = fine_tune(tuned, masked, self.erm, self.finetune_lr, stage=stage, session=session)
-            accuracy, _ = measure(tuned, masked, session)
+            accuracy, _ = measure(tuned, masked, session, progress=of_stage(session.progress, f"{stage}, scored"))
             rounds.append({"train_accuracy": accuracy, **Hidden.of(masked).facts()})
             if self.stop_below is not None and accuracy < self.stop_below:
                 stopped = f"Round {number} fitted {accuracy:.4f} of the masked images, less than {self.stop_below}."
@@ -92,7 +94,8 @@ class MaskTune(Method):
         return Fit(models[-1], stages, Baseline("erm"), masks=Hidden.of(seen), figures=figures, warnings=warnings)
 
     def _mask(self, model: nn.Module, split: Split, session: Session) -> Split:
-        maps = maps_of(model, split, self.saliency, session.device, least=FINE)
+        progress = of_stage(session.progress, "maps")
+        maps = maps_of(model, split, self.saliency, session.device, least=FINE, progress=progress)
         size = tuple(split.sample_shape[-2:])
         if isinstance(self.threshold, Soft):
             return split.masked(soften(maps, size))

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, NamedTuple, TypedDict
 import torch
 from torch import Tensor, nn
 
+from unspur.core.progress import of_stage
 from unspur.data.base import Split, aligned_with
 from unspur.errors import UnspurError, require
 from unspur.train.loop import outputs
@@ -201,7 +202,8 @@ def misclassified(
 
 def wrong(model: nn.Module, split: Split, session: Session) -> Tensor:
     """Which samples ``model`` gets wrong."""
-    parts = [(logits.argmax(1) != batch.y).cpu() for batch, logits in outputs(model, split, session.device)]
+    seen = outputs(model, split, session.device, progress=of_stage(session.progress, "mistakes"))
+    parts = [(logits.argmax(1) != batch.y).cpu() for batch, logits in seen]
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.bool)
 
 

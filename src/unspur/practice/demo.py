@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
+from unspur.core.progress import ProgressBar, silent
 from unspur.report.runs_page import write_report
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
@@ -38,5 +40,6 @@ def run_demo(out: Path, *, progress: bool = False) -> tuple[Path, list[Result]]:
     ]
     results = [run(config, out / "runs", resume=True, progress=progress) for config in configs]
     page = out / "report.html"
-    write_report([Run.create(out / "runs", config).folder for config in configs], page, None)
+    with ProgressBar("report") if progress else nullcontext(silent) as shown:
+        write_report([Run.create(out / "runs", config).folder for config in configs], page, None, shown)
     return page, results

@@ -6,13 +6,13 @@ import contextlib
 from pathlib import Path
 from typing import TypedDict
 
-from unspur.core.progress import ProgressBar
+from unspur.core.progress import ProgressBar, silent
 from unspur.errors import UnspurError
 from unspur.runs.config import Config
 from unspur.runs.experiment import Loaded, fabric_for
 from unspur.train.probe import Probe, Trial, highest_rate
 from unspur.train.recipe import Optimiser
-from unspur.train.session import Session, silent
+from unspur.train.session import Session
 
 
 class TrialBlock(TypedDict):

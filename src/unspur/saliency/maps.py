@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from unspur.core.progress import Done
 from unspur.data.base import Split
 from unspur.models.base import cam_layer, evaluating, map_layer
 from unspur.saliency.cam import CamKind, cam
@@ -27,6 +28,7 @@ def maps_of(
     device: torch.device | str = "cpu",
     batch_size: int = 256,
     least: int = 1,
+    progress: Done | None = None,
 ) -> Tensor:
     """A map (n, h, w) in half precision for each sample of ``split``, of the class that the model predicts for it.
 
@@ -51,6 +53,8 @@ def maps_of(
             part = cam(model, x, layer=layer, kind=kind, rectified=earlier)
         largest = part.flatten(1).amax(1).reshape(-1, *[1] * (part.ndim - 1))
         parts.append((part / largest.clamp_min(torch.finfo(part.dtype).tiny)).half().cpu())
+        if progress:
+            progress(min(1.0, (begin + batch_size) / len(split)))
     return torch.cat(parts)
 
 

@@ -11,6 +11,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from unspur.core.progress import Done
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
@@ -221,10 +222,12 @@ class _Stage(NamedTuple):
         fabric.backward(loss, **only)
 
 
-def measure(model: nn.Module, split: Split, session: Session, loss: Loss = cross_entropy) -> tuple[float, float]:
+def measure(
+    model: nn.Module, split: Split, session: Session, loss: Loss = cross_entropy, progress: Done | None = None
+) -> tuple[float, float]:
     """Accuracy and mean loss of ``model`` on ``split`` in evaluation mode."""
     total = torch.zeros(2, dtype=torch.float64)
-    for batch, logits in outputs(model, split, session.device):
+    for batch, logits in outputs(model, split, session.device, progress=progress):
         total += torch.stack([(logits.argmax(1) == batch.y).sum(), loss(logits, batch).sum()]).cpu()
     accuracy, mean_loss = (total / len(split)).tolist()
     return accuracy, mean_loss
@@ -251,7 +254,11 @@ def reaching(
 
 @torch.no_grad()
 def outputs(
-    model: nn.Module, split: Split, device: torch.device | str = "cpu", batch_size: int = 250
+    model: nn.Module,
+    split: Split,
+    device: torch.device | str = "cpu",
+    batch_size: int = 250,
+    progress: Done | None = None,
 ) -> Iterator[tuple[Batch, Tensor]]:
     """Each batch of ``split`` in order with the model's logits, in evaluation mode; the mode is put back.
 
@@ -259,9 +266,12 @@ def outputs(
     """
     was_training = model.training
     model.eval()
+    order = torch.arange(len(split)).split(batch_size)
     try:
-        for batch in split.batches(torch.arange(len(split)).split(batch_size), device):
+        for number, batch in enumerate(split.batches(order, device), 1):
             yield batch, model(batch.x)
+            if progress:
+                progress(number / len(order))
     finally:
         model.train(was_training)
 

@@ -347,3 +347,12 @@ def test_a_strangers_folder_trains_from_end_to_end(tmp_path, root, csv):
     result = run(configure("erm", "folder", "small_cnn", 0, settings), tmp_path / "runs")
     assert result["status"] == "done" and result["tests"]["test"]["n"] == 8  # a fifth of 40; 16 to 19 of each class
     assert len(result["tests"]["test"]["groups"]) == (4 if csv else 2)
+
+
+def test_a_link_to_itself_is_named(tmp_path):
+    root = class_folders(tmp_path / "own", cat=2, dog=2)
+    (root / "cat" / "loop").symlink_to("loop")
+    with pytest.raises(UnspurError, match=r"cat/loop cannot be read \(.*symbolic links\); remove it"):
+        Folder(root=str(root)).listing()
+    with pytest.raises(UnspurError, match="does not exist"):
+        Folder(root=str(root / "cat" / "loop")).listing()
