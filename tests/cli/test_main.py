@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from data.photos import class_folders
 from unspur.cli.main import app
 from unspur.cli.shared import suggest
+from unspur.data.sets.folder import Folder
 
 TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epochs=1"]
 
@@ -216,3 +217,14 @@ def test_photographs_get_settings_that_fit_and_one_line_says_which(unspur, tmp_p
     (folder,) = (tmp_path / "runs").iterdir()
     stored = json.loads((folder / "config.json").read_text())
     assert stored["method"]["erm"]["batch_size"] == 4 and stored["data"]["augment"]["flip"] is True
+
+
+def test_training_on_a_folder_lists_it_once(unspur, tmp_path, monkeypatch):
+    calls, listing = [], Folder.listing
+    monkeypatch.setattr(Folder, "listing", lambda *args, **more: calls.append(1) or listing(*args, **more))
+    class_folders(tmp_path / "photos", cat=12, dog=12)
+    quick = ["--arch", "fcn", "--set", "erm.epochs=0", "--set", "data.size=8"]
+    code, _, _ = unspur(
+        "train", "erm", "folder", "--set", f"data.root={tmp_path / 'photos'}", *quick, "--out", tmp_path
+    )
+    assert code == 0 and len(calls) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -113,8 +113,10 @@ def train(
     from unspur.runs.folder import Run
 
     config = configure(method, dataset, arch, seed, settings or [], say)
-    config = prepared(config, given_keys(config.method, arch, settings or []), DataFiles(data_dir), say)
-    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, follow=follow, progress=True, say=say)
+    files = DataFiles(data_dir)
+    config = prepared(config, given_keys(config.method, arch, settings or []), files, say)
+    more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
+    result = run(config, out, data_dir=data_dir, files=files, progress=True, say=say, **more)
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:

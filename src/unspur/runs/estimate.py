@@ -60,7 +60,7 @@ def size_of(config: Config, files: DataFiles) -> SetSize:
     """The number of training images and classes; no image is decoded."""
     spec = config.data
     if isinstance(spec, Folder):
-        listing = files.once(spec, spec.listing)
+        listing = spec.listed(files)
         require_different(listing)
         classes = names_in_order(listing.labels)
         parts, _ = partition(listing, codes(listing.labels, classes), spec.val, spec.test, spec.seed)
