@@ -31,6 +31,16 @@ def test_each_stage_has_a_bar_of_its_own(monkeypatch):
     assert "masktune · erm" in text and "100%" in text and "masktune · finetune" in text and "25%" in text
 
 
+def test_a_stage_that_counts_shows_a_rate():
+    bar = ProgressBar("erm")
+    bar.counts("features", 3000, "images")
+    (task,) = bar._bars.tasks
+    task.finished_speed = 0.05  # of the way, a second: 150 of 3,000
+    assert str(progress._RateColumn().render(task)) == "150 images a second"
+    bar("erm", 0.5)
+    assert str(progress._RateColumn().render(bar._bars.tasks[1])) == ""
+
+
 def test_the_time_left_is_the_pace_times_the_runs_left(monkeypatch):
     clock = iter([0.0, 30.0])  # the first of four new runs took 30 s: three are left, 90 s
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))

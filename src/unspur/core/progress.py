@@ -13,12 +13,25 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
+
+
+class _RateColumn(ProgressColumn):
+    """How many a second, of a task that has said what it counts."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        if not task.fields.get("counted") or speed is None:
+            return Text("")
+        return Text(f"{speed * task.fields['counted']:,.0f} {task.fields['what']} a second")
 
 
 class ProgressBar:
@@ -31,6 +44,7 @@ class ProgressBar:
             TaskProgressColumn(),
             TimeRemainingColumn(),
             TextColumn("left"),
+            _RateColumn(),
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
         )
@@ -48,9 +62,16 @@ class ProgressBar:
 
     def __call__(self, stage: str, done: float) -> None:
         """Tell that ``stage`` is ``done`` of the way (0 to 1)."""
+        self._bars.update(self._task(stage), completed=done)
+
+    def counts(self, stage: str, total: int, what: str) -> None:
+        """Show a rate beside the bar of ``stage``, which goes through ``total`` of ``what``."""
+        self._bars.update(self._task(stage), counted=total, what=what)
+
+    def _task(self, stage: str) -> TaskID:
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(f"{self._title} · {stage}", total=1.0)
-        self._bars.update(self._tasks[stage], completed=done)
+        return self._tasks[stage]
 
 
 class RunsBar:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from lightning_fabric import Fabric
@@ -21,6 +21,13 @@ CHECKPOINTS = "checkpoints"  # the subfolder, deleted when the run has ended
 
 def silent(stage: str, done: float) -> None:
     """Tell nobody how far a stage has come."""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """Somebody to tell who can show a rate."""
+
+    def counts(self, stage: str, total: int, what: str) -> None: ...
 
 
 def leave_group() -> None:
@@ -63,6 +70,11 @@ class Session:
     def seconds(self) -> float:
         """The time this fit has taken, what an interrupted process had saved included."""
         return self._earlier + time.monotonic() - self._began
+
+    def counts(self, stage: str, total: int, what: str) -> None:
+        """Tell whoever shows progress that ``stage`` goes through ``total`` of ``what``, for a rate a second."""
+        if isinstance(self.progress, Counting):
+            self.progress.counts(stage, total, what)
 
     @property
     def device(self) -> torch.device:
