@@ -128,3 +128,11 @@ def test_images_that_are_read_are_counted_on_a_terminal(monkeypatch):
     with counting("decoding images", 3) as advance:
         advance(2)
     assert "decoding images" in sys.stderr.getvalue() and "2/3" in sys.stderr.getvalue()
+
+
+def test_a_stage_that_counts_shows_a_rate(capsys, clock):
+    with ProgressBar("erm") as bar:
+        bar.counts("features", 1000, "images")
+        clock(20)
+        bar("features", 0.5)  # 500 images in 20 s
+    assert capsys.readouterr().err == "erm · features 25 images a second, about 20 s left\n"

@@ -95,11 +95,11 @@ def mirrored(seen):
 
 @pytest.mark.parametrize(("augment", "share"), [(None, 0.0), (Augment(), 0.0), (Augment(flip=True), 0.5)])
 def test_training_images_are_augmented_and_batch_norm_is_measured_on_such_images(augment, share):
-    model, order, split = Watched(), Draws(torch.ones(8), steps=40), left_half(augment)
+    model, order, split = Watched(), Draws(torch.ones(8), steps=60), left_half(augment)
     train(model, split, Adam(batch_size=16), stage="s", session=Session(), objective=plain, order=order)
-    # 640 images, each mirrored with probability 1/2: the standard error is 0.02
-    assert mirrored(model.seen[:40]) == pytest.approx(share, abs=0.08)
-    settled = model.seen[40:-1]  # the last pass asks whether there is a finite answer
+    # 800 images or more, each mirrored with probability 1/2: the standard error is 0.02
+    assert mirrored(model.seen[:60]) == pytest.approx(share, abs=0.08)
+    settled = model.seen[60:-1]  # the last pass asks whether there is a finite answer
     assert len(settled) == BATCHES == 50 and mirrored(settled) == pytest.approx(share, abs=0.08)
 
 
@@ -152,6 +152,12 @@ def test_a_model_without_batch_norm_draws_no_further_batch():
     stages = set()
     fit(nn.Linear(16, 10), Session(progress=lambda stage, done: stages.add(stage)))
     assert stages == {"erm"}
+
+
+def test_it_is_measured_on_no_more_batches_than_were_trained_on():
+    model, order = Watched(), Draws(torch.ones(8), steps=3)
+    train(model, left_half(None), Adam(batch_size=4), stage="s", session=Session(), objective=plain, order=order)
+    assert len(model.seen) == 3 + 3 + 1  # the last asks whether there is a finite answer
 
 
 def test_no_training_leaves_the_statistics_that_there_were():

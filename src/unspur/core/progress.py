@@ -48,9 +48,16 @@ class ProgressBar:
 
     def __call__(self, stage: str, done: float) -> None:
         """Show that ``stage`` is ``done`` of the way (0 to 1)."""
+        self._stage(stage, done).reach(done)
+
+    def counts(self, stage: str, total: int, what: str) -> None:
+        """Show a rate beside the bar of ``stage``, which goes through ``total`` of ``what``."""
+        self._stage(stage, 0.0).counted = total, what
+
+    def _stage(self, stage: str, done: float) -> _Stage:
         if stage not in self._stages:
             self._stages[stage] = _Stage(f"{self._title} · {stage}", done)
-        self._stages[stage].reach(done)
+        return self._stages[stage]
 
 
 @contextlib.contextmanager
@@ -81,6 +88,7 @@ class _Stage:
     def __init__(self, label: str, done: float) -> None:
         self.label, self._first, self._done, self._began = label, done, done, monotonic()
         self.task = _DISPLAY.add(label)
+        self.counted: tuple[int, str] | None = None  # what it goes through, to show how many a second
 
     def reach(self, done: float, count: str = "") -> None:
         now, left = monotonic(), ""
@@ -89,6 +97,9 @@ class _Stage:
         self._done = done
         if self._first < done < 1:
             left = f"about {duration((now - self._began) * (1 - done) / (done - self._first))} left"
+        if self.counted and now > self._began and done > self._first:
+            total, what = self.counted
+            count = f"{total * (done - self._first) / (now - self._began):,.0f} {what} a second"
         _DISPLAY.update(self, done, count, left, hide=done >= 1 and now - self._began < SHORT)
 
 

@@ -13,16 +13,16 @@ from torch import nn
 from unspur.models.base import batch_norms, evaluating
 from unspur.train.orders import Order, Place
 
-BATCHES = 50  # at most; the order of samples may end before
+BATCHES = 50  # at most; passes over few samples end before
 
 
 @torch.no_grad()
-def settle_batch_norm(model: nn.Module, place: Place, order: Order) -> bool:
+def settle_batch_norm(model: nn.Module, place: Place, order: Order, batches: int = BATCHES) -> bool:
     """Measure the means and variances of ``model``'s batch norm again, on training batches; whether it has any.
 
     What training leaves is a running mean over weights that were still changing, and over few steps it is mostly what
     it began with: at EfficientNet's momentum of 0.01 two thirds of it after 40 steps. Here each is the mean over up to
-    ``BATCHES`` batches, as ``order`` draws them from the stage's own masked and augmented images, of the weights as
+    ``batches`` batches, as ``order`` draws them from the stage's own masked and augmented images, of the weights as
     they are now; all else is in evaluation mode, as it will be. The batches depend on the seed and the stage alone.
 
     Frozen layers keep what they have, and so do those that a pass does not reach. A model of several networks, of which
@@ -37,11 +37,11 @@ def settle_batch_norm(model: nn.Module, place: Place, order: Order) -> bool:
             return False
         model.eval()
         place = place._replace(stage=f"{place.stage}: batch norm")
-        with _measuring(layers), contextlib.closing(order.batches(place, 0, 0, BATCHES)) as drawn:
-            for number, (batch, _) in enumerate(itertools.islice(drawn, BATCHES), 1):
+        with _measuring(layers), contextlib.closing(order.batches(place, 0, 0, batches)) as drawn:
+            for number, (batch, _) in enumerate(itertools.islice(drawn, batches), 1):
                 for network in getattr(model, "networks", (model,)):
                     network(batch.x)
-                session.progress(place.stage, number / BATCHES)
+                session.progress(place.stage, number / batches)
     session.progress(place.stage, 1.0)
     if session.fabric.world_size > 1:  # each rank has measured its own part of every batch
         for layer in layers:

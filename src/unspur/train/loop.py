@@ -15,7 +15,7 @@ from unspur.core.progress import Done
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
-from unspur.train.batch_norm import settle_batch_norm
+from unspur.train.batch_norm import BATCHES, settle_batch_norm
 from unspur.train.losses import Loss, cross_entropy
 from unspur.train.moments import Carry, Minimised, Moment
 from unspur.train.orders import Order, Passes, Place
@@ -75,7 +75,7 @@ def train(
         line = work.round(at.round, module, optimiser)
         _equalise_buffers(session.fabric, model)
         at.round += 1
-        at.settled = judged and settle_batch_norm(model, place, order)
+        at.settled = judged and work.settle(model, at.round)
         if reached := reaching(model, split, recipe, session, loss):
             at.finished, (line["accuracy"], line["loss"]) = True, reached
         for carried in carry:
@@ -84,7 +84,7 @@ def train(
         counted = at.round if order.counts == "epoch" else sum(steps[: at.round])
         session.log(stage, **{order.counts: counted}, **line)
         at.save(stage, session, model, optimiser, carry)
-    if at.round and not at.settled and settle_batch_norm(model, place, order):
+    if at.round and not at.settled and work.settle(model, at.round):
         at.settled = True
         at.save(stage, session, model, optimiser, carry)
     model.eval()
@@ -188,6 +188,10 @@ class _Stage(NamedTuple):
                     session.observer.see(moment)
                 session.progress(stage, (step + 1) / all_steps)
         return sums.means(fabric) | {"lr": optimiser.param_groups[0]["lr"]}
+
+    def settle(self, model: nn.Module, rounds: int) -> bool:
+        """Measure batch norm after so many rounds, on no more batches than these had."""
+        return settle_batch_norm(model, self.place, self.order, min(BATCHES, sum(self.steps[:rounds])))
 
     def _epoch(self, step: int) -> float:
         """How far schedules are that count epochs, where the order counts steps."""

@@ -6,7 +6,7 @@ import json
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from lightning_fabric import Fabric
@@ -18,6 +18,13 @@ from unspur.train.moments import Observer
 
 CHECKPOINTS = "checkpoints"  # the subfolder, deleted when the run has ended
 LOG = "metrics.jsonl"
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """Somebody to tell who can show a rate."""
+
+    def counts(self, stage: str, total: int, what: str) -> None: ...
 
 
 def leave_group() -> None:
@@ -64,6 +71,11 @@ class Session:
     def seconds(self) -> float:
         """The time this fit has taken, what an interrupted process had saved included."""
         return self._earlier + time.monotonic() - self._began
+
+    def counts(self, stage: str, total: int, what: str) -> None:
+        """Tell whoever shows progress that ``stage`` goes through ``total`` of ``what``, for a rate a second."""
+        if isinstance(self.progress, Counting):
+            self.progress.counts(stage, total, what)
 
     @property
     def device(self) -> torch.device:
