@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from data.photos import class_folders
 from unspur.cli.main import app
 from unspur.cli.shared import suggest
+from unspur.data.sets.folder import Folder
 
 TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epochs=1"]
 
@@ -201,3 +203,28 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     )
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()
+
+
+def test_photographs_get_settings_that_fit_and_one_line_says_which(unspur, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    root = class_folders(tmp_path / "photos", cat=6, dog=6)
+    own = ["--arch", "small_cnn", "--set", "data.size=32", "--set", "erm.epochs=1"]
+    code, _, err = unspur("train", "erm", "folder", "--set", f"data.root={root}", *own, "--out", tmp_path / "runs")
+    few, line, *_ = err.splitlines()
+    assert code == 0 and few.startswith("9 training images are few")
+    # of 9 images a batch is the smallest, 4
+    assert "small_cnn (from scratch), 32 px, 9 images: AdamW 0.001 cosine, 1 epoch of batches of 4; about " in line
+    (folder,) = (tmp_path / "runs").iterdir()
+    stored = json.loads((folder / "config.json").read_text())
+    assert stored["method"]["erm"]["batch_size"] == 4 and stored["data"]["augment"]["flip"] is True
+
+
+def test_training_on_a_folder_lists_it_once(unspur, tmp_path, monkeypatch):
+    calls, listing = [], Folder.listing
+    monkeypatch.setattr(Folder, "listing", lambda *args, **more: calls.append(1) or listing(*args, **more))
+    class_folders(tmp_path / "photos", cat=12, dog=12)
+    quick = ["--arch", "fcn", "--set", "erm.epochs=0", "--set", "data.size=8"]
+    code, _, _ = unspur(
+        "train", "erm", "folder", "--set", f"data.root={tmp_path / 'photos'}", *quick, "--out", tmp_path
+    )
+    assert code == 0 and len(calls) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -105,12 +105,18 @@ def train(
 
     Example: unspur train erm biased_mnist --set data.base=mini --set erm.epochs=2 --seed 1
     """
+    from unspur.data.files.fetch import DataFiles
     from unspur.runs.config import configure
+    from unspur.runs.defaults import given_keys
+    from unspur.runs.estimate import prepared
     from unspur.runs.experiment import run
     from unspur.runs.folder import Run
 
     config = configure(method, dataset, arch, seed, settings or [], say)
-    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, follow=follow, progress=True, say=say)
+    files = DataFiles(data_dir)
+    config = prepared(config, given_keys(config.method, arch, settings or []), files, say)
+    more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
+    result = run(config, out, data_dir=data_dir, files=files, progress=True, say=say, **more)
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:

@@ -16,8 +16,8 @@ from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import UnspurError
 from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import cam_layer
-from unspur.parts.masking import Hidden, fine_tune
-from unspur.saliency.maps import maps_of
+from unspur.parts.masking import Hidden, fine_tune, unmasked_warnings
+from unspur.saliency.maps import FINE, coarse_warnings, maps_of
 from unspur.saliency.threshold import Hard, MeanStd, hide
 from unspur.train.loop import train as train_model
 from unspur.train.recipe import SGD, Optimiser, require_rate
@@ -59,12 +59,16 @@ class RandMask(Method):
         if self.area == "window":
             sides = torch.randint(2, min(height, width) // 2 + 1, (len(train),), generator=generator)
         else:
-            maps = maps_of(model, train, "xgradcam", session.device, progress=of_stage(session.progress, "maps"))
+            progress = of_stage(session.progress, "maps")
+            maps = maps_of(model, train, "xgradcam", session.device, least=FINE, progress=progress)
             shares = hidden_shares(hide(self.threshold, maps, (height, width)))
             sides = (shares * height * width).sqrt().round().long()
         masked = train.masked(BitMask.of(random_squares(sides, height, width, generator)))
         fine_tune(model, masked, self.erm, self.finetune_lr, stage="iteration-1", session=session)
-        return Fit(model, {"erm": erm}, Baseline("erm"), masks=Hidden.of(masked))
+        hidden = Hidden.of(masked)
+        warnings = coarse_warnings(model, train.sample_shape) if self.area == "same_area" else []
+        warnings += unmasked_warnings(hidden.facts(), len(train))
+        return Fit(model, {"erm": erm}, Baseline("erm"), masks=hidden, warnings=warnings)
 
 
 def random_squares(sides: Tensor, height: int, width: int, generator: torch.Generator) -> Tensor:

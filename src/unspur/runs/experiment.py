@@ -33,6 +33,7 @@ def run(
     out: Path = Path("runs"),
     *,
     data_dir: Path | None = None,
+    files: DataFiles | None = None,
     devices: int = 1,
     resume: bool = False,
     follow: int | None = None,
@@ -43,7 +44,8 @@ def run(
 
     An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written. With
     ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also shows where attributions lie and
-    how much of what that neuron fires for is spurious; the weights are the same with and without.
+    how much of what that neuron fires for is spurious; the weights are the same with and without. ``files`` are those
+    in ``data_dir``, where a command has listed them already.
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
@@ -54,7 +56,7 @@ def run(
         return result
     if stored.started and not resume and not result:
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
-    loaded = Loaded.of(config, data_dir)
+    loaded = Loaded.of(config, files or DataFiles(data_dir))
     config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices)
     if follow is not None:
         _followed(config, loaded.data, follow).check(loaded.model)
@@ -65,7 +67,7 @@ def run(
         if devices == 1:
             return _work(fabric_for(config), stored, lambda: loaded, progress, follow)
         fabric = fabric_for(config, devices=devices, strategy="ddp_spawn")
-        load = partial(Loaded.of, config, data_dir)  # each process for itself
+        load = partial(_load, config, data_dir)  # each process for itself
         rest: dict[str, Any] = {"stored": stored, "load": load, "progress": progress, "follow": follow}
         together: Result = fabric.launch(partial(_work_together, **rest))
         return together
@@ -78,9 +80,13 @@ class Loaded(NamedTuple):
     model: nn.Module
 
     @classmethod
-    def of(cls, config: Config, data_dir: Path | None) -> Loaded:
-        data = config.data.load(DataFiles(data_dir))
+    def of(cls, config: Config, files: DataFiles) -> Loaded:
+        data = config.data.load(files)
         return cls(data, config.arch.build(data, seed=config.seed))
+
+
+def _load(config: Config, data_dir: Path | None) -> Loaded:
+    return Loaded.of(config, DataFiles(data_dir))
 
 
 def fabric_for(config: Config, **options: Any) -> Fabric:

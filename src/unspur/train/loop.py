@@ -15,6 +15,7 @@ from unspur.core.progress import Done
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
+from unspur.train.batch_norm import settle_batch_norm
 from unspur.train.losses import Loss, cross_entropy
 from unspur.train.moments import Carry, Minimised, Moment
 from unspur.train.orders import Order, Passes, Place
@@ -56,40 +57,78 @@ def train(
 
     Without an ``objective`` the mean of ``loss`` is minimised; stop rules look at ``loss`` in any case. ``order`` says
     which samples come when, ``carry`` what lives through the training beside the model. A loss that is not finite
-    raises Diverged. Works on several devices where the objective's loss is one value a sample.
+    raises Diverged. Works on several devices where the objective's loss is one value a sample. Batch norm is measured
+    again at the end, and at that of each round in which evaluation mode decides something.
     """
     if not len(split):
         raise UnspurError(f"There is nothing to train on: the training set of stage '{stage}' is empty.")
     model.to(memory_format=memory_format(model))  # type: ignore[call-overload]
     trained = [p for p in model.parameters() if p.requires_grad]
     optimiser = recipe.optimiser(trained)
-    done, finished = 0, False
-    if state := session.load(stage):
-        model.load_state_dict(state["model"])
-        optimiser.load_state_dict(state["optimiser"])
-        for carried, saved in zip(carry, state["carry"], strict=True):
-            carried.load(saved)
-        done, finished = state["round"], state["finished"]
+    at = _Progress.load(stage, session, model, optimiser, carry)
     module, optimiser = session.fabric.setup(model, optimiser)
     steps = order.rounds(len(split), recipe, session.fabric.world_size)
     place = Place(split, recipe.batch_size, stage, session)
     work = _Stage(place, recipe, objective or classify(loss), order, carry, steps, trained)
-    while done < len(steps) and not finished:
-        line = work.round(done, module, optimiser)
+    judged = recipe.reached(1.0, 0.0) or any(carried.judges for carried in carry)
+    while at.round < len(steps) and not at.finished:
+        line = work.round(at.round, module, optimiser)
         _equalise_buffers(session.fabric, model)
-        done += 1
+        at.round += 1
+        at.settled = judged and settle_batch_norm(model, place, order)
         if reached := reaching(model, split, recipe, session, loss):
-            finished, (line["accuracy"], line["loss"]) = True, reached
+            at.finished, (line["accuracy"], line["loss"]) = True, reached
         for carried in carry:
             line |= carried.figures()
         line |= session.observer.figures() if session.observer else {}
-        counted = done if order.counts == "epoch" else sum(steps[:done])
+        counted = at.round if order.counts == "epoch" else sum(steps[: at.round])
         session.log(stage, **{order.counts: counted}, **line)
-        saved = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "round": done, "finished": finished}
-        session.save(stage, saved | {"carry": [carried.state() for carried in carry]})
+        at.save(stage, session, model, optimiser, carry)
+    if at.round and not at.settled and settle_batch_norm(model, place, order):
+        at.settled = True
+        at.save(stage, session, model, optimiser, carry)
     model.eval()
     if not _answers(model, split, session):  # the last step's weights have had no loss that could tell
-        raise Diverged(stage, sum(steps[:done]))
+        raise Diverged(stage, sum(steps[: at.round]))
+
+
+@dataclass
+class _Progress:
+    """How far a training has come: what its checkpoint holds beside model, optimiser and what is carried along."""
+
+    round: int = 0
+    finished: bool = False  # the stop rules hold
+    settled: bool = False  # batch norm has been measured with these weights
+
+    @classmethod
+    def load(
+        cls,
+        stage: str,
+        session: Session,
+        model: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        carry: Sequence[Carry],
+    ) -> _Progress:
+        """Give everything the state of the last checkpoint, if there is one."""
+        state = session.load(stage)
+        if not state:
+            return cls()
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        for carried, saved in zip(carry, state["carry"], strict=True):
+            carried.load(saved)
+        return cls(state["round"], state["finished"], state.get("settled", False))
+
+    def save(
+        self,
+        stage: str,
+        session: Session,
+        model: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        carry: Sequence[Carry],
+    ) -> None:
+        states = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
+        session.save(stage, states | vars(self) | {"carry": [carried.state() for carried in carry]})
 
 
 def _answers(model: nn.Module, split: Split, session: Session) -> bool:

@@ -66,7 +66,7 @@ class Folder(DataSpec):
             )
 
     def load(self, files: DataFiles) -> Dataset:
-        listing, images, content = self.images_of(files.once(self, self.listing), files)
+        listing, images, content = self.images_of(self.listed(files), files)
         return assemble(
             self.name, listing, images, content, val=self.val, test=self.test, seed=self.seed, augment=self.augment
         )
@@ -86,10 +86,15 @@ class Folder(DataSpec):
 
     def training_content(self, files: DataFiles) -> set[bytes]:
         """The hashes of the images that ``load`` gives for training."""
-        listing, _, content = self.images_of(files.once(self, self.listing), files)
+        listing, _, content = self.images_of(self.listed(files), files)
         y = codes(listing.labels, names_in_order(listing.labels))
         parts, _ = partition(listing, y, self.val, self.test, self.seed)
         return {content[number] for number in parts["train"].tolist()}
+
+    def listed(self, files: DataFiles) -> Listing:
+        """``listing``, made once for a command, whatever size and shares are tried on it."""
+        table = (self.csv, self.file, self.images, self.label, self.split, self.split_csv, self.attributes)
+        return files.once((self.name, self.root, *table), self.listing)
 
     def listing(self, splits: bool = True) -> Listing:
         """The images with labels, splits (unless told not to look for them) and attributes; none is opened."""
