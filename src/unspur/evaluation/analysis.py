@@ -239,6 +239,7 @@ class _Look:
                 "background": None if objects is None else self._background(kind, maps, objects),
                 "entropy": mean_of_known(attribution_entropy(maps)),
             }
+        self.progress("attributions", 1.0)
         return found
 
     def _background(self, kind: AttributionKind, maps: Tensor, objects: Tensor) -> float | None:

@@ -50,8 +50,6 @@ def landscape(
     targets = [parameter for parameter in moved.parameters() if parameter.ndim > 1]
     values: dict[str, list[list[float]]] = {name: [] for name in measures}
     for row, a in enumerate(axis):
-        if progress:
-            progress(row / points)
         for name in measures:
             values[name].append([])
         for b in axis:
@@ -60,6 +58,8 @@ def landscape(
                     target.copy_(weight + a * one + b * two)
             for name, measure in measures.items():
                 values[name][-1].append(float(measure(moved)))
+        if progress:
+            progress((row + 1) / points)
     return Landscape(tuple(axis), values)
 
 
