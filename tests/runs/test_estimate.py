@@ -102,7 +102,7 @@ def test_a_folder_of_one_picture_is_refused(tmp_path):
     assert size_of(of(tmp_path / "photos")[0], DataFiles()).images == 9
 
 
-def test_files_that_cannot_be_read_are_left_to_the_loader(tmp_path):
+def test_files_that_cannot_be_read_are_left_to_the_loader(tmp_path, monkeypatch):
     for name in ("a/0.png", "b/0.png", "a/1.png", "b/1.png"):
         path = tmp_path / "photos" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,5 +110,5 @@ def test_files_that_cannot_be_read_are_left_to_the_loader(tmp_path):
     config, _ = of(tmp_path / "photos", "erm", "data.val=0")
     listing = config.data.listing()
     (tmp_path / "photos" / "a" / "0.png").unlink()
-    files = DataFiles()
-    assert files.once(config.data, lambda: listing) is listing and size_of(config, files).classes == 2
+    monkeypatch.setattr(type(config.data), "listing", lambda spec: listing)
+    assert size_of(config, DataFiles()).classes == 2

@@ -135,7 +135,10 @@ def test_a_command_that_loads_twice_lists_the_folder_once(root, cache, monkeypat
     files, spec = DataFiles(), Folder(root=str(root), size=8)
     first, again = spec.load(files), spec.load(files)
     assert listed == [spec] and torch.equal(first.train.y, again.train.y)
-    Folder(root=str(root), size=8, seed=1).load(files)  # another set is listed for itself
+    Folder(root=str(root), size=4, seed=1).load(files)  # other pixels and parts of the same files
+    assert len(listed) == 1
+    with pytest.raises(UnspurError, match=r"table\.csv"):
+        Folder(root=str(root), csv="table.csv").load(files)  # a table is listed for itself
     assert len(listed) == 2
 
 
