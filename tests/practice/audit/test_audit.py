@@ -10,7 +10,8 @@ from unspur.data.base import Split
 from unspur.data.images.listing import list_folder
 from unspur.errors import UnspurError
 from unspur.practice.audit.audit import Settings, audit, stored
-from unspur.practice.audit.collect import collect, in_memory, listed
+from unspur.practice.audit.collect import collect
+from unspur.practice.audit.image_source import in_memory, listed
 from unspur.practice.audit.model import Model, given_model, onnx_predict
 from unspur.practice.audit.swap_test import swap_test
 

@@ -8,7 +8,8 @@ from unspur.data.images.listing import list_folder
 from unspur.errors import UnspurError
 from unspur.practice.audit import model as model_module
 from unspur.practice.audit.audit import Settings, audit
-from unspur.practice.audit.collect import collect, listed
+from unspur.practice.audit.collect import collect
+from unspur.practice.audit.image_source import listed
 from unspur.practice.audit.model import module_predict, quick_model
 from unspur.practice.audit.moving import find_moving
 from unspur.practice.audit.sources import splits_source, training
