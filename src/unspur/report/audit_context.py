@@ -98,7 +98,7 @@ class SuspectsContext:
 
 
 @dataclass(frozen=True)
-class TestedContext:
+class ChecksContext:
     """A group of checks, and what it could have found."""
 
     what: str
@@ -125,5 +125,5 @@ class AuditContext:
     chance: float
     findings: tuple[FindingContext, ...]
     suspects: SuspectsContext | None
-    tested: tuple[TestedContext, ...]
+    tested: tuple[ChecksContext, ...]
     notes: tuple[str, ...]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unspur.errors import UnspurError
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.data_findings import DataFindings, data_findings
 from unspur.practice.audit.findings import Audit, Finding
@@ -70,7 +69,6 @@ def examine(
     progress: Progress = silent,
 ) -> Examined:
     """Every test of what was collected in ``looked`` seconds."""
-    _require_differences(data)
     began = time.monotonic()
     found = data_findings(data, seed=settings.seed, local=settings.local, progress=lambda done: progress("leaks", done))
     seconds = {"images": looked, "data": time.monotonic() - began}
@@ -84,12 +82,6 @@ def examine(
         seconds["model"] = time.monotonic() - began - seconds["data"]
         progress("model", 1)
     return Examined(_result(data, found, findings, tested, accuracy, target, seconds), data, tested)
-
-
-def _require_differences(data: Collected) -> None:
-    """Images that are all the same cannot tell anything apart."""
-    if bool((data.cells == data.cells[:1]).all()):
-        raise UnspurError(f"All {len(data.y):,} images are the same; an audit needs images that differ.")
 
 
 def _with_model(

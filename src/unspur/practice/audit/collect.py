@@ -13,7 +13,7 @@ from torch import Tensor
 from unspur.core.seeds import stream
 from unspur.data.images.decode import Unreadable
 from unspur.data.images.workers import cores
-from unspur.errors import UnspurError
+from unspur.errors import UnspurError, require
 from unspur.practice.audit.file_facts import FileFacts
 from unspur.practice.audit.image_source import MOST_IMAGES, Item, Source, sampled
 from unspur.practice.audit.image_statistics import (
@@ -134,6 +134,10 @@ class _Measures:
                 f"{problem}); fix or replace them."
             )
         joined = {name: torch.cat(parts) for name, parts in self._parts.items()}
+        require(
+            bool((joined["cells"] != joined["cells"][:1]).any()),
+            f"All {len(self._rows):,} images are the same; an audit needs images that differ.",
+        )
         rows = torch.tensor(self._rows)
         facts = [fact for fact in self._facts if fact is not None]
         return Collected(

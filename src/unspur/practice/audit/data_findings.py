@@ -282,5 +282,19 @@ def _at_edge(best: tuple[int, int], cells: Sequence[tuple[int, int]]) -> bool:
 
 def _cells(cells: Sequence[tuple[int, int]]) -> str:
     if len(cells) == 1:
-        return "one cell"
-    return "every cell" if len(cells) == GRID * GRID else f"{len(cells)} of {GRID * GRID} cells"
+        return f"one cell{_side_of(cells)}"
+    return "every cell" if len(cells) == GRID * GRID else f"{len(cells)} of {GRID * GRID} cells{_side_of(cells)}"
+
+
+def _side_of(cells: Sequence[tuple[int, int]]) -> str:
+    """Where cells lie together, in words.
+
+    >>> _side_of([(0, 0), (1, 0)]), _side_of([(7, 2), (7, 5)]), _side_of([(0, 0), (7, 7)])
+    (' at the top left', ' at the bottom', '')
+    """
+    near = GRID // 2
+    found = []
+    for axis, names in ((0, ("top", "bottom")), (1, ("left", "right"))):
+        places = [cell[axis] for cell in cells]
+        found += [names[0]] if max(places) < near else [names[1]] if min(places) >= near else []
+    return f" at the {' '.join(found)}" if found else ""

@@ -82,15 +82,18 @@ class ModelToTest:
     name: str
     content: str  # what tells it from other models, such as a hash of its file: part of an audit's key
     make: Callable[[Collected], Model]
+    side: int | None = None  # pixels that it is used to; None: any
 
 
-def given_model(name: str, predict: Predict, classes: Sequence[str], content: str = "") -> ModelToTest:
+def given_model(
+    name: str, predict: Predict, classes: Sequence[str], content: str = "", side: int | None = None
+) -> ModelToTest:
     """A model that knows none of the audit's images; ``classes`` are what its scores are of, in order."""
 
     def make(data: Collected) -> Model:
         return Model(name, (of_classes(predict, classes, data.classes, name),), (torch.arange(len(data.pictures)),))
 
-    return ModelToTest(name, content or name, make)
+    return ModelToTest(name, content or name, make, side)
 
 
 def of_classes(predict: Predict, known: Sequence[str], wanted: Sequence[str], name: str) -> Predict:

@@ -12,22 +12,20 @@ from torch import Tensor
 from torch.nn import functional
 
 from unspur.errors import UnspurError, require
-from unspur.practice.audit.model import ModelToTest, Predict, given_model
+from unspur.practice.audit.model import ModelToTest, Predict, check_scores, given_model
+
+TRIED = 128  # pixels of the images that a model is tried on where it takes any size
 
 
 def onnx_model(path: Path, classes: Sequence[str]) -> ModelToTest:
-    """The model in the file ``path``, whose scores are of ``classes``; what can be checked without images, is."""
+    """The model in the file ``path``, whose scores are of ``classes``, tried on grey images."""
     require(path.is_file(), f"The model {path} is not a file; name an ONNX file with --model.")
     session = _session(path)
-    scores = list(session.get_outputs()[0].shape or ())
-    count = scores[-1] if len(scores) == 2 else None
-    require(
-        not isinstance(count, int) or count == len(classes),
-        f"{path} gives {count} scores an image, but the data has {len(classes)} classes "
-        f"({', '.join(classes[:5])}{', ...' if len(classes) > 5 else ''}); name a model of these classes.",
-    )
+    predict = _predict(session, path)
+    check_scores(predict(torch.full((2, 3, TRIED, TRIED), 0.5)), 2, classes, str(path))
     content = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
-    return given_model(str(path), _predict(session, path), classes, content)
+    side = max((size for size in session.get_inputs()[0].shape[2:] if isinstance(size, int)), default=None)
+    return given_model(str(path), predict, classes, content, side)
 
 
 def _session(path: Path) -> Any:  # onnxruntime brings no types

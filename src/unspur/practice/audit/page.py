@@ -15,6 +15,7 @@ from unspur.practice.audit.suspects import contradiction
 from unspur.practice.audit.swap_test import Swap, swap_examples
 from unspur.report.audit_context import (
     AuditContext,
+    ChecksContext,
     ClassExamples,
     Example,
     FindingContext,
@@ -23,7 +24,6 @@ from unspur.report.audit_context import (
     RelianceContext,
     SuspectsContext,
     SwapExample,
-    TestedContext,
 )
 from unspur.report.audit_page import write_audit
 from unspur.report.page import Failure
@@ -63,7 +63,7 @@ def context_of(name: str, examined: Examined, seed: int = 0) -> AuditContext:
         chance=1 / len(audit.classes),
         findings=tuple(_finding(each, data, model, seed, id(each) in pictured) for each in audit.findings),
         suspects=_suspects(first, data) if first else None,
-        tested=tuple(TestedContext(*each) for each in audit.tested),
+        tested=tuple(ChecksContext(*each) for each in audit.tested),
         notes=audit.notes,
     )
 

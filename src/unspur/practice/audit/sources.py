@@ -5,13 +5,14 @@ from __future__ import annotations
 import bisect
 import hashlib
 import shlex
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from unspur.data.base import Dataset
+from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.listing import Listing
 from unspur.data.sets.folder import Folder
@@ -33,9 +34,11 @@ class RunToAudit(NamedTuple):
     data: Dataset
 
     def model(self) -> ModelToTest:
-        """The run's model; its key and its weights tell it from others."""
+        """The run's model; its weights tell it from others."""
         weights = (self.run.folder / "model.safetensors").read_bytes()
-        return ModelToTest(str(self.run.folder), hashlib.sha256(weights).hexdigest()[:32], self._on)
+        return ModelToTest(
+            str(self.run.folder), hashlib.sha256(weights).hexdigest()[:32], self._on, max(self.data.sample_shape[1:])
+        )
 
     def _on(self, collected: Collected) -> Model:
         """The run's model, to be tested on the pictures that it was not trained on."""
@@ -61,19 +64,21 @@ def train_words(spec: DataSpec) -> str:
     >>> train_words(Folder(root="my photos", size=64))
     "folder --set 'data.root=my photos' --set data.size=64"
     """
-    changed = [
-        f"data.{each.name}={getattr(spec, each.name)}"
-        for each in fields(spec)  # type: ignore[arg-type]  # every spec is a dataclass
-        if isinstance(each.default, str | int | float) and getattr(spec, each.name) != each.default
-    ]
+    changed = []
+    for each in fields(spec):  # type: ignore[arg-type]  # every spec is a dataclass
+        value = getattr(spec, each.name)
+        words = ",".join(value) if isinstance(value, tuple) else value
+        if value != each.default and isinstance(words, str | int | float):
+            changed.append(f"data.{each.name}={words}")
     return " ".join([spec.name, *(f"--set {shlex.quote(setting)}" for setting in changed)])
 
 
 def source_of(spec: DataSpec, data_dir: Path | None = None) -> Source:
-    """The images of a data set: files where it is a folder or table, else its training and validation images."""
+    """The training images of a data set: files where it is a folder or table."""
     if isinstance(spec, Folder):
         return listed(training(spec.listing()))
-    return splits_source(spec.load(DataFiles(data_dir)))
+    data = spec.load(DataFiles(data_dir))
+    return splits_source(data, {TRAIN: data.train})
 
 
 def training(listing: Listing) -> Listing:
@@ -90,13 +95,12 @@ def run_source(folder: Path, data_dir: Path | None = None) -> RunToAudit:
     run = Run.open(folder)
     run.finished()
     data = run.config.data.load(DataFiles(data_dir))
-    side = max(data.sample_shape[1:]) if len(data.sample_shape) == 3 else None
-    return RunToAudit(replace(splits_source(data), side=side), run, data)
+    return RunToAudit(splits_source(data, {TRAIN: data.train, "val": data.val}), run, data)
 
 
-def splits_source(data: Dataset) -> Source:
-    """Training, then validation images; an image's name says which."""
-    parts = [(name, split) for name, split in ((TRAIN, data.train), ("val", data.val)) if len(split)]
+def splits_source(data: Dataset, splits: Mapping[str, Split]) -> Source:
+    """The images of some splits of ``data``, one after the other; an image's name says which."""
+    parts = [(name, split) for name, split in splits.items() if len(split)]
     sources = [in_memory(split, data.classes) for _, split in parts]
     ends = torch.tensor([len(source.y) for source in sources]).cumsum(0).tolist()
 

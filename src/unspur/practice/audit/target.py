@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +37,9 @@ def target_named(
         require(onnx is None, f"{what} is a run and has a model of its own; leave --model out, or audit its images.")
         require(not settings, f"{what} is a run, whose data are fixed; leave --set out, or audit its images.")
         run = run_source(path, data_dir)
-        return Target(path.resolve().name, run.source, train_words(run.run.config.data), run.model())
+        model = run.model()
+        source = replace(run.source, side=model.side)
+        return Target(path.resolve().name, source, train_words(run.run.config.data), model)
     if what in DATASETS:
         name, spec = what, configure_data(what, settings)
     elif path.is_dir():
@@ -53,4 +56,7 @@ def target_named(
         hint = near.partition(". ")[2] if "Did you mean" in near else "`unspur data list` names the data sets."
         raise UnspurError(f"There is no folder, table, run or data set '{what}'. {hint}")
     source = source_of(spec, data_dir)
-    return Target(name, source, train_words(spec), onnx_model(onnx, source.classes) if onnx else None)
+    if onnx is None:
+        return Target(name, source, train_words(spec), None)
+    given = onnx_model(onnx, source.classes)
+    return Target(name, replace(source, side=given.side), train_words(spec), given)
