@@ -35,8 +35,8 @@ from PIL import Image
 from unspur.data.images.listing import list_folder
 from unspur.data.sets.mnist import load_mini
 from unspur.practice.audit.audit import Settings, audit
-from unspur.practice.audit.collect import listed
 from unspur.practice.audit.findings import Audit, Finding
+from unspur.practice.audit.image_source import listed
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "audit-benchmark.jsonl"
 CONFLICTS = (0.0, 0.01, 0.05, 0.2)
@@ -171,7 +171,7 @@ def run(part: str, limit: int | None, model: bool, shard: tuple[int, int]) -> No
             plant = KINDS.get(kind)
             write(base_images(base), plant, conflict, folder / "images", seed=1)
             began = time.monotonic()
-            result = audit(listed(list_folder(folder / "images")), name=base, settings=Settings(model=model))
+            result = audit(listed(list_folder(folder / "images")), target=base, settings=Settings(model=model))
             line = {
                 "base": base,
                 "kind": kind,
@@ -247,7 +247,7 @@ def speed(count: int) -> None:
             np.asarray(Image.open(listing.root / file.name).convert("RGB"))
         plain = time.monotonic() - began
         busy = time.process_time()
-        result = audit(listed(listing), name="speed")
+        result = audit(listed(listing), target="speed")
         busy = time.process_time() - busy
         seconds = result.seconds
         data = seconds["images"] + seconds["data"]

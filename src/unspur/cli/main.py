@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from unspur.cli.audit import audit
 from unspur.cli.catalogs import archs, methods
 from unspur.cli.data import data_app
 from unspur.cli.papers import reproduce
@@ -205,6 +206,7 @@ def _print_outcome(result: Result, as_json: bool) -> None:
         print_result(result)
 
 
+app.command(rich_help_panel=FIRST)(audit)
 app.command(rich_help_panel=FIRST)(methods)
 app.add_typer(data_app, name="data", rich_help_panel=FIRST)
 for command in (sweep, analyze, probe, reproduce, archs):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import interpolate, max_pool2d
 
 LONGEST = 128  # larger images are shrunk to this many pixels on their longer side
 COARSE, SMOOTH = 28, 56  # a map with fewer pixels than the one on its longer side is drawn with the other
@@ -23,6 +23,7 @@ HEAT = (
     (0.85, (255, 176, 0)),
     (1.00, (255, 236, 138)),
 )
+LINE, LINE_COLOUR = 2, (255, 64, 160)  # the outline of a cue: pink, which neither nature nor the heat map has
 OPAQUE_AT = 0.6  # from this value on a map hides as much of the image as it ever does
 OPACITY = 0.92
 
@@ -39,6 +40,39 @@ def picture(image: Tensor) -> str:
     if max(drawn.size) > LONGEST:
         drawn.thumbnail((LONGEST, LONGEST), Image.Resampling.LANCZOS)
     return _uri(drawn)
+
+
+def photo(image: Tensor) -> str:
+    """A uint8 image as a data URI a fifth of ``picture``'s size, where its last bits are not the point."""
+    drawn = Image.fromarray(image.permute(1, 2, 0).numpy())
+    if max(drawn.size) > LONGEST:
+        drawn.thumbnail((LONGEST, LONGEST), Image.Resampling.LANCZOS)
+    file = io.BytesIO()
+    drawn.save(file, format="webp", quality=80)
+    return f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def enlarged(image: Tensor) -> Tensor:
+    """A small image (channels, height, width) with each pixel as a square, at most LONGEST pixels on a side."""
+    factor = max(1, LONGEST // max(image.shape[1:]))
+    return image.repeat_interleave(factor, 1).repeat_interleave(factor, 2)
+
+
+def outlined(image: Tensor, inside: Tensor) -> Tensor:
+    """A uint8 RGB image, enlarged, with a line around the pixels ``inside`` (height, width).
+
+    >>> corner = torch.zeros(8, 8, dtype=torch.bool)
+    >>> corner[:4, :4] = True
+    >>> drawn = outlined(torch.zeros(3, 8, 8, dtype=torch.uint8), corner)
+    >>> drawn.shape[1], drawn[0, 63, 30].item(), drawn[0, 30, 30].item(), drawn[0, 70, 70].item()
+    (128, 255, 0, 0)
+    """
+    drawn, mask = enlarged(image).clone(), enlarged(inside.unsqueeze(0))
+    shrunk = -max_pool2d(-mask.float(), 2 * LINE + 1, stride=1, padding=LINE)
+    edge = (mask & (shrunk < 1))[0]
+    for channel, shade in enumerate(LINE_COLOUR):
+        drawn[channel][edge] = shade
+    return drawn
 
 
 def heat(values: Tensor) -> str:

@@ -8,7 +8,8 @@ from unspur.data.images.listing import list_folder
 from unspur.errors import UnspurError
 from unspur.practice.audit import model as model_module
 from unspur.practice.audit.audit import Settings, audit
-from unspur.practice.audit.collect import collect, listed
+from unspur.practice.audit.collect import collect
+from unspur.practice.audit.image_source import listed
 from unspur.practice.audit.model import module_predict, quick_model
 from unspur.practice.audit.moving import find_moving
 from unspur.practice.audit.sources import splits_source, training
@@ -30,9 +31,9 @@ def no_pretrained_weights(monkeypatch):
 
 def test_a_quick_network_leans_on_the_only_thing_there_is_to_learn(tmp_path, no_pretrained_weights):
     root = write_set(tmp_path / "set", change=corner, conflict=0.05)
-    result = audit(listed(list_folder(root)), name="set", settings=Settings(local=False))
+    result = audit(listed(list_folder(root)), target="folder", settings=Settings(local=False))
     assert result.model == "the audit's quick network"
-    assert result.verdict == "leans" and result.next == "unspur repair set"
+    assert result.verdict == "leans" and result.next == "unspur train masktune folder"
     assert result.findings[0].reliance.follows_cue > result.findings[0].reliance.control + 0.3
     assert result.estimated_worst_group < 0.5  # it is wrong where the mark is wrong
 
@@ -45,16 +46,17 @@ def test_halves_are_tested_by_the_model_that_did_not_see_them(tmp_path, no_pretr
     assert int((model.predictions(data) < 0).sum()) == 0
 
 
-def test_a_module_of_another_input_size_gets_images_of_its_size():
+def test_a_module_gets_images_of_its_own_size_and_channels():
     sizes = []
 
     class Net(torch.nn.Module):
         def forward(self, x):
-            sizes.append(x.shape[-1])
+            sizes.append(tuple(x.shape[1:]))
             return x.mean((2, 3))
 
-    module_predict(Net(), 24)(torch.rand(2, 3, 32, 32))
-    assert sizes == [24]
+    for shape in ((3, 24, 24), (1, 28, 56)):
+        module_predict(Net(), shape)(torch.rand(2, 3, 32, 32))
+    assert sizes == [(3, 24, 24), (1, 28, 56)]
 
 
 def test_a_mark_that_moves_is_told_and_found_where_it_is():
@@ -76,7 +78,7 @@ def test_a_mark_that_moves_is_told_and_found_where_it_is():
 
 def test_a_set_without_files_names_its_images_by_split():
     data = load("biased_mnist", base="mini", conflict_count=100)
-    source = splits_source(data)
+    source = splits_source(data, {"train": data.train, "val": data.val})
     assert len(source.y) == len(data.train) + len(data.val)
     assert source.names[0] == "train/0" and source.names[-1] == f"val/{len(data.val) - 1}"
     last = source.read(len(source.y) - 1, 32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,13 +10,9 @@ from torch import Tensor
 
 from unspur.parts.cues.base import Cue
 from unspur.parts.cues.cells import Cells
-from unspur.parts.cues.colour import Colour
-from unspur.parts.cues.compression import Compression
-from unspur.parts.cues.noise import Noise
 from unspur.parts.cues.region import Region
-from unspur.parts.cues.sharpness import Sharpness
-from unspur.parts.cues.tone import Tone
 from unspur.practice.audit.collect import Collected
+from unspur.practice.audit.cue_families import SCENE_CUES, TRACE_CUES, TRACE_WORDS
 from unspur.practice.audit.file_facts import duplicates_across, properties
 from unspur.practice.audit.findings import Finding, Grade, Kind, Tested
 from unspur.practice.audit.fixed_pattern import PatternScores, pattern_scores
@@ -40,26 +36,6 @@ from unspur.practice.audit.rules import (
 
 PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
 
-SCENE_CUES: dict[str, Cue] = {
-    "colour": Colour(),
-    "brightness": Tone(contrast=False),
-    "contrast": Tone(brightness=False),
-}
-TRACE_CUES: dict[str, Cue] = {
-    "tone": Tone(channels=True),
-    "noise": Noise(),
-    "sharpness": Sharpness(),
-    "compression": Compression(),
-    "parity": Sharpness(),
-}
-TRACE_WORDS = {
-    "tone": "a tone curve or white balance (which values the channels use)",
-    "noise": "the level of noise",
-    "sharpness": "sharpness (blurred, sharpened or resampled)",
-    "compression": "compression in blocks of eight pixels",
-    "parity": "a trace of enlarging or of few values (neighbours that are equal)",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class DataFindings:
@@ -73,7 +49,9 @@ class DataFindings:
     notes: tuple[str, ...]
 
 
-def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> DataFindings:
+def data_findings(
+    data: Collected, *, seed: int = 0, local: bool = True, progress: Callable[[float], None] = lambda done: None
+) -> DataFindings:
     """Every test of the data; ``local``: also the detector of marks that move, which takes longest."""
     y, classes = data.y, len(data.classes)
     tests = LeakTests(y, classes, seed)
@@ -91,6 +69,7 @@ def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> Data
     for each in files:
         tests.add(each.name, each.values)
     scores, p = tests.run()
+    progress(0.3)
     made = _Maker(data, tests, scores, p)
     findings: list[Finding | None] = [made.scene(family) for family in data.scene]
     findings += [made.trace(family) for family in data.traces]
@@ -102,8 +81,10 @@ def data_findings(data: Collected, *, seed: int = 0, local: bool = True) -> Data
     patterns = pattern_scores(pictures, y[chosen], classes, seed=seed)
     findings.append(made.pattern(patterns, chosen))
     findings = _with_whole_mark(findings)
+    progress(0.5)
     if local:
         findings.append(made.moving(find_moving(pictures, y[chosen], classes, seed=seed), chosen))
+    progress(1)
     kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=_gravity)
     return DataFindings(
         tuple(kept), made.tested(patterns, local), made.leak_map, patterns.balanced, made.content, made.notes()
@@ -210,7 +191,7 @@ class _Maker:
         above = float(self.leak_map.flatten()[best] - self.leak_map.quantile(0.75))
         apart = float(self.apart_map.max() - self.apart_map.quantile(0.75))
         where = _above(self.apart_map, float(self.apart_map.max() + self.apart_map.median()) / 2)
-        grade = grade_cell(above, apart, at_edge=_at_edge(where), drawn=self.drawn)
+        grade = grade_cell(above, apart, at_edge=_at_edge(divmod(best, GRID), where), drawn=self.drawn)
         what = f"{_cells(where)} of the image"
         return self.make(f"cell {best}", "place", "place", what, grade, where=where, cue=Cells(GRID, GRID, where))
 
@@ -218,7 +199,7 @@ class _Maker:
         best = divmod(int(scores.balanced.argmax()), GRID)
         balanced, separation = float(scores.balanced[best]), float(scores.separation[best])
         where = _above(scores.balanced, (balanced + max(0.5, float(scores.balanced.min()))) / 2)
-        grade = grade_pattern(balanced, separation, at_edge=_at_edge(where), drawn=self.drawn)
+        grade = grade_pattern(balanced, separation, at_edge=_at_edge(best, where), drawn=self.drawn)
         y = self.data.y[chosen]
         margins = scores.margins[torch.tensor(where)[:, 0], torch.tensor(where)[:, 1]].sum(0)
         return Finding(
@@ -289,11 +270,31 @@ def _above(scores: Tensor, level: float) -> tuple[tuple[int, int], ...]:
     return tuple((int(row), int(column)) for row, column in cells)
 
 
-def _at_edge(cells: Sequence[tuple[int, int]]) -> bool:
-    return all(0 in cell or GRID - 1 in cell for cell in cells)
+def _at_edge(best: tuple[int, int], cells: Sequence[tuple[int, int]]) -> bool:
+    """Whether the best cell and at least half of all lie at the edge: a square in a corner reaches one that does not.
+
+    >>> _at_edge((0, 0), [(0, 0), (0, 1), (1, 0), (1, 1)]), _at_edge((1, 1), [(0, 1), (1, 1)])
+    (True, False)
+    """
+    outer = [cell for cell in cells if 0 in cell or GRID - 1 in cell]
+    return best in outer and 2 * len(outer) >= len(cells)
 
 
 def _cells(cells: Sequence[tuple[int, int]]) -> str:
     if len(cells) == 1:
-        return "one cell"
-    return "every cell" if len(cells) == GRID * GRID else f"{len(cells)} of {GRID * GRID} cells"
+        return f"one cell{_side_of(cells)}"
+    return "every cell" if len(cells) == GRID * GRID else f"{len(cells)} of {GRID * GRID} cells{_side_of(cells)}"
+
+
+def _side_of(cells: Sequence[tuple[int, int]]) -> str:
+    """Where cells lie together, in words.
+
+    >>> _side_of([(0, 0), (1, 0)]), _side_of([(7, 2), (7, 5)]), _side_of([(0, 0), (7, 7)])
+    (' at the top left', ' at the bottom', '')
+    """
+    near = GRID // 2
+    found = []
+    for axis, names in ((0, ("top", "bottom")), (1, ("left", "right"))):
+        places = [cell[axis] for cell in cells]
+        found += [names[0]] if max(places) < near else [names[1]] if min(places) >= near else []
+    return f" at the {' '.join(found)}" if found else ""

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypedDict
 
 from torch import Tensor
 
-from unspur.core.files import replacing, write_json
+from unspur.core.files import replacing
 from unspur.parts.cues.base import Cue
 
 Kind = Literal["place", "image", "file"]
@@ -199,9 +199,3 @@ def write_suspects(path: Path, suspects: Sequence[Suspect]) -> None:
         table = csv.writer(file)
         table.writerow(Suspect._fields)
         table.writerows((each.filename, each.label, f"{each.score:.3f}", each.why) for each in suspects)
-
-
-def write_audit(folder: Path, audit: Audit) -> None:
-    """Suspects first, findings last: a folder with findings.json is whole."""
-    write_suspects(folder / "suspects.csv", audit.suspects)
-    write_json(folder / "findings.json", audit.as_json())

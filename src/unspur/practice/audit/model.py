@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -45,7 +43,7 @@ class Model:
         for predict, part in zip(self.predict, self.parts, strict=True):
             for index in part.split(BATCH):
                 scores = predict(data.pictures[index].float() / 255)
-                _check(scores, len(index), data.classes, self.name)
+                check_scores(scores, len(index), data.classes, self.name)
                 result[data.pictured[index]] = scores.argmax(1)
         return result
 
@@ -67,17 +65,47 @@ class Model:
         return right / len(numbers), wilson_interval(right, len(numbers))
 
 
-def _check(scores: Tensor, n: int, classes: tuple[str, ...], name: str) -> None:
+def check_scores(scores: Tensor, n: int, classes: Sequence[str], name: str) -> None:
+    """Refuse a model whose output is not one score a class."""
+    shape = " x ".join(map(str, scores.shape[1:])) if scores.shape[:1] == (n,) and scores.dim() > 1 else "no"
     require(
         scores.shape == (n, len(classes)),
-        f"{name} gives {tuple(scores.shape[1:])} numbers an image, but the data has {len(classes)} classes "
+        f"{name} gives {shape} scores an image, but the data has {len(classes)} classes "
         f"({', '.join(classes[:5])}{', ...' if len(classes) > 5 else ''}); name a model of these classes.",
     )
 
 
-def given_model(name: str, predict: Predict, data: Collected) -> Model:
-    """A model that knows none of the audit's images."""
-    return Model(name, (predict,), (torch.arange(len(data.pictures)),))
+@dataclass(frozen=True)
+class ModelToTest:
+    """A model before the images are known that it is tested on."""
+
+    name: str
+    content: str  # what tells it from other models, such as a hash of its file: part of an audit's key
+    make: Callable[[Collected], Model]
+    side: int | None = None  # pixels that it is used to; None: any
+
+
+def given_model(
+    name: str, predict: Predict, classes: Sequence[str], content: str = "", side: int | None = None
+) -> ModelToTest:
+    """A model that knows none of the audit's images; ``classes`` are what its scores are of, in order."""
+
+    def make(data: Collected) -> Model:
+        return Model(name, (of_classes(predict, classes, data.classes, name),), (torch.arange(len(data.pictures)),))
+
+    return ModelToTest(name, content or name, make, side)
+
+
+def of_classes(predict: Predict, known: Sequence[str], wanted: Sequence[str], name: str) -> Predict:
+    """Scores of the classes ``wanted`` only: an audit leaves small classes out, which a model still has."""
+    columns = [list(known).index(each) for each in wanted]
+
+    def chosen(images: Tensor) -> Tensor:
+        scores = predict(images)
+        check_scores(scores, len(images), known, name)
+        return scores[:, columns]
+
+    return chosen
 
 
 def quick_model(data: Collected, *, seed: int = 0) -> Model:
@@ -165,50 +193,15 @@ def _small_network(images: Tensor, y: Tensor, classes: int, seed: int) -> Predic
     return predict
 
 
-def module_predict(module: nn.Module, side: int) -> Predict:
-    """A torch module that takes images of ``side`` pixels."""
-    module = module.eval()
+def module_predict(module: nn.Module, shape: Sequence[int]) -> Predict:
+    """A torch module that takes images of ``shape`` (channels, height, width)."""
+    module, (channels, *size) = module.eval(), shape
 
     @torch.no_grad()
     def predict(images: Tensor) -> Tensor:
-        if images.shape[-1] != side:
-            images = functional.interpolate(images, size=side, mode="bilinear", antialias=True)
-        scores: Tensor = module(images)
+        if list(images.shape[2:]) != size:
+            images = functional.interpolate(images, size=size, mode="bilinear", antialias=True)
+        scores: Tensor = module(images if channels == 3 else images.mean(1, keepdim=True))
         return scores
 
     return predict
-
-
-def onnx_predict(path: Path) -> Predict:
-    """An ONNX file with one input of images in [0, 1] (n, 3, height, width) and class scores as its first output."""
-    try:
-        import onnxruntime  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    except ModuleNotFoundError:
-        raise UnspurError(f"{path.name} needs one more package: pip install onnxruntime.") from None
-    require(path.exists(), f"The model {path} does not exist.")
-    try:
-        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    except Exception as error:  # its errors have no common class
-        reason = " ".join(str(error).split())[:120]
-        raise UnspurError(f"{path} is not an ONNX model that can be read ({reason}); export it again.") from None
-    entry = session.get_inputs()[0]
-    shape: list[Any] = list(entry.shape)
-    require(
-        len(shape) == 4 and (shape[1] == 3 or not isinstance(shape[1], int)),
-        f"{path} takes inputs of shape {shape}, but an audit needs images (n, 3, height, width).",
-    )
-
-    def predict(images: Tensor) -> Tensor:
-        size = [
-            fixed if isinstance(fixed, int) else own for fixed, own in zip(shape[2:], images.shape[2:], strict=True)
-        ]
-        if list(images.shape[2:]) != size:
-            images = functional.interpolate(images, size=size, mode="bilinear", antialias=True)
-        return torch.from_numpy(session.run(None, {entry.name: images.numpy()})[0])
-
-    return predict
-
-
-def only(model: Model, pictures: Tensor) -> Model:
-    """The same model, tested on some pictures only, such as those of a run's validation and test sets."""
-    return replace(model, parts=tuple(part[torch.isin(part, pictures)] for part in model.parts))

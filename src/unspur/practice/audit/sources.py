@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import bisect
+import hashlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from unspur.data.base import Dataset
+from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
-from unspur.data.images.decode import Unreadable
 from unspur.data.images.listing import Listing
 from unspur.data.sets.folder import Folder
 from unspur.data.spec import DataSpec
 from unspur.errors import require
-from unspur.practice.audit.collect import Collected, Item, Source, in_memory, listed
-from unspur.practice.audit.model import Model, module_predict
+from unspur.practice.audit.collect import Collected
+from unspur.practice.audit.image_source import Item, Source, in_memory, listed
+from unspur.practice.audit.model import Model, ModelToTest, module_predict, of_classes
 from unspur.runs.folder import Run
 
 TRAIN = "train"
@@ -28,7 +33,14 @@ class RunToAudit(NamedTuple):
     run: Run
     data: Dataset
 
-    def model(self, collected: Collected) -> Model:
+    def model(self) -> ModelToTest:
+        """The run's model; its weights tell it from others."""
+        weights = (self.run.folder / "model.safetensors").read_bytes()
+        return ModelToTest(
+            str(self.run.folder), hashlib.sha256(weights).hexdigest()[:32], self._on, max(self.data.sample_shape[1:])
+        )
+
+    def _on(self, collected: Collected) -> Model:
         """The run's model, to be tested on the pictures that it was not trained on."""
         module = self.run.load_model(self.data)
         held = [
@@ -41,14 +53,32 @@ class RunToAudit(NamedTuple):
             f"{self.run.folder} was trained on all of its images, so that none is left to test its model on; "
             "train it with a validation set (data.val).",
         )
-        return Model(str(self.run.folder), (module_predict(module, self.data.sample_shape[-1]),), (torch.tensor(held),))
+        name = str(self.run.folder)
+        predict = module_predict(module, self.data.sample_shape)
+        return Model(name, (of_classes(predict, self.data.classes, collected.classes, name),), (torch.tensor(held),))
+
+
+def train_words(spec: DataSpec) -> str:
+    """The data set as `unspur train METHOD` takes it: its name and what is set.
+
+    >>> train_words(Folder(root="my photos", size=64))
+    "folder --set 'data.root=my photos' --set data.size=64"
+    """
+    changed = []
+    for each in fields(spec):  # type: ignore[arg-type]  # every spec is a dataclass
+        value = getattr(spec, each.name)
+        words = ",".join(value) if isinstance(value, tuple) else value
+        if value != each.default and isinstance(words, str | int | float):
+            changed.append(f"data.{each.name}={words}")
+    return " ".join([spec.name, *(f"--set {shlex.quote(setting)}" for setting in changed)])
 
 
 def source_of(spec: DataSpec, data_dir: Path | None = None) -> Source:
-    """The images of a data set: files where it is a folder or table, else its training and validation images."""
+    """The training images of a data set: files where it is a folder or table."""
     if isinstance(spec, Folder):
         return listed(training(spec.listing()))
-    return splits_source(spec.load(DataFiles(data_dir)))
+    data = spec.load(DataFiles(data_dir))
+    return splits_source(data, {TRAIN: data.train})
 
 
 def training(listing: Listing) -> Listing:
@@ -65,20 +95,26 @@ def run_source(folder: Path, data_dir: Path | None = None) -> RunToAudit:
     run = Run.open(folder)
     run.finished()
     data = run.config.data.load(DataFiles(data_dir))
-    return RunToAudit(splits_source(data), run, data)
+    return RunToAudit(splits_source(data, {TRAIN: data.train, "val": data.val}), run, data)
 
 
-def splits_source(data: Dataset) -> Source:
-    """Training, then validation images; an image's name says which."""
-    parts = [(name, split) for name, split in ((TRAIN, data.train), ("val", data.val)) if len(split)]
+def splits_source(data: Dataset, splits: Mapping[str, Split]) -> Source:
+    """The images of some splits of ``data``, one after the other; an image's name says which."""
+    parts = [(name, split) for name, split in splits.items() if len(split)]
     sources = [in_memory(split, data.classes) for _, split in parts]
     ends = torch.tensor([len(source.y) for source in sources]).cumsum(0).tolist()
 
+    def at(number: int) -> tuple[Source, int]:
+        place = bisect.bisect_right(ends, number)
+        return sources[place], number - ends[place] + len(sources[place].y)
+
     def read(number: int, side: int) -> Item:
-        for source, end in zip(sources, ends, strict=True):
-            if number < end:
-                return source.read(number - end + len(source.y), side)
-        raise Unreadable(f"has the number {number} of {ends[-1]}")
+        source, own = at(number)
+        return source.read(own, side)
+
+    def content(number: int) -> bytes:
+        source, own = at(number)
+        return source.content(own)
 
     return Source(
         read,
@@ -87,4 +123,5 @@ def splits_source(data: Dataset) -> Source:
         [f"{name}/{number}" for name, split in parts for number in range(len(split))],
         lambda number: (data.sample_shape[1], data.sample_shape[2]),
         ends[-1],
+        content,
     )

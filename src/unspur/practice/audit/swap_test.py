@@ -6,6 +6,8 @@ counts on both sides.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -26,13 +28,9 @@ def swap_test(model: Model, finding: Finding, data: Collected, *, seed: int = 0)
     """
     if finding.cue is None:
         return None
-    usual = torch.ones(len(data.y), dtype=torch.bool)
-    usual[finding.index] = contradiction(finding, data.y) <= 0
     generator, differences, follows, controls = stream(seed, "swap test"), [], 0.0, 0.0
     for predict, part in zip(model.predict, model.parts, strict=True):
-        y, good = data.y[data.pictured[part]], usual[data.pictured[part]]
-        chosen = torch.randperm(len(part), generator=generator)[: MOST // len(model.parts)]
-        wanted, other, own = _donors(y, good, chosen, len(data.classes), generator)
+        chosen, (wanted, other, own) = _drawn(model, part, finding, data, generator)
         if other is None or own is None:
             return None
         for rows in torch.arange(len(chosen)).split(BATCH):
@@ -44,6 +42,44 @@ def swap_test(model: Model, finding: Finding, data: Collected, *, seed: int = 0)
     difference = torch.cat(differences)
     n = len(difference)
     return Reliance(follows / n, controls / n, bootstrap(difference, generator), n)
+
+
+class Swap(NamedTuple):
+    """One image of the swap test: floats (3, s, s), and what the model says before and after."""
+
+    image: Tensor
+    donor: Tensor
+    changed: Tensor
+    label: int
+    donor_label: int
+    before: int
+    after: int
+
+
+def swap_examples(model: Model, finding: Finding, data: Collected, *, seed: int = 0) -> list[Swap]:
+    """The first images that ``swap_test`` swaps the cue of; none where it cannot."""
+    part, predict = model.parts[0], model.predict[0]
+    chosen, (wanted, other, _) = _drawn(model, part, finding, data, stream(seed, "swap test"))
+    if finding.cue is None or other is None:
+        return []
+    rows = slice(0, BATCH)
+    images, donors = (data.pictures[part[index[rows]]].float() / 255 for index in (chosen, other))
+    changed = finding.cue.swap(images, donors)
+    labels = data.y[data.pictured[part[chosen[rows]]]]
+    before, after = predict(images).argmax(1), predict(changed).argmax(1)
+    codes = torch.stack([labels, wanted[rows], before, after], 1).tolist()
+    return [Swap(a, b, c, *four) for a, b, c, four in zip(images, donors, changed, codes, strict=True)]
+
+
+def _drawn(
+    model: Model, part: Tensor, finding: Finding, data: Collected, generator: torch.Generator
+) -> tuple[Tensor, tuple[Tensor, Tensor | None, Tensor | None]]:
+    """Which pictures of ``part`` get a cue, the class that it comes from, and donors that show the usual one."""
+    usual = torch.ones(len(data.y), dtype=torch.bool)
+    usual[finding.index] = contradiction(finding, data.y) <= 0
+    y, good = data.y[data.pictured[part]], usual[data.pictured[part]]
+    chosen = torch.randperm(len(part), generator=generator)[: MOST // len(model.parts)]
+    return chosen, _donors(y, good, chosen, len(data.classes), generator)
 
 
 def _donors(

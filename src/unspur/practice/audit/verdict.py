@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from unspur.practice.audit.findings import Finding, Verdict
 
+REPAIR = "unspur train masktune"  # needs no group labels, and fits whatever a model looks at too much
+TRAIN = "unspur train erm"
+SAVE_AGAIN = "save all images in the same way, then audit again"  # no training takes a file's property away
+
 
 class Judgement(NamedTuple):
     """A grade, a sentence and what to do next."""
@@ -17,7 +21,7 @@ class Judgement(NamedTuple):
 
 
 def judge(findings: Sequence[Finding], *, images: int, detectable: float, target: str, model: str | None) -> Judgement:
-    """Judge findings that are sorted, the gravest first."""
+    """Judge findings that are sorted, the gravest first; ``target`` is the data as `unspur train` takes them."""
     leaks = [finding for finding in findings if finding.grade == "leaks"]
     leaning = [finding for finding in leaks if finding.reliance and finding.reliance.leans]
     if leaning:
@@ -28,7 +32,7 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
             "leans",
             f"The model leans on {finding.what}: it tells the label of {finding.tells_label:.0%} of images by itself, "
             f"and {moved:.0f} in 100 predictions follow it when it comes from another class{_cost(finding)}.",
-            f"unspur repair {target}",
+            f"{REPAIR} {target}",
         )
     if leaks:
         finding = leaks[0]
@@ -37,7 +41,7 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
             "leaks",
             f"The label leaks through {finding.what}: it tells {finding.tells_label:.0%} of images by itself, which no "
             f"object explains{used}{_cost(finding)}.",
-            f"unspur repair {target}" if finding.cue else "save all images in the same way, then audit again",
+            f"{REPAIR} {target}" if finding.cue else SAVE_AGAIN,
         )
     context = [finding for finding in findings if finding.grade == "context"]
     if context:
@@ -46,13 +50,13 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
             "context",
             f"{_capital(finding.what)} goes with the class ({finding.tells_label:.0%} of images told by it), as it "
             f"does in nature{_use(finding, model)}; whether a model may use it is for you to say.",
-            f"unspur repair {target}" if finding.reliance and finding.reliance.leans else f"unspur train erm {target}",
+            f"{REPAIR if finding.reliance and finding.reliance.leans else TRAIN} {target}",
         )
     return Judgement(
         "clean",
         f"Nothing that was tested gives labels away beyond what objects do: {images:,} images, in which a shortcut "
         f"that tells labels with {detectable:.0%} or more would have been significant.",
-        f"unspur train erm {target}",
+        f"{TRAIN} {target}",
     )
 
 

@@ -1,0 +1,126 @@
+"""An audit's folder: found again if it has ended, finished if it was interrupted (docs/audit.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple, TypedDict
+
+from unspur.core.files import read_json, remove_partial, write_json
+from unspur.data.images.decode import Unreadable
+from unspur.errors import UnspurError
+from unspur.practice.audit.audit import Progress, Settings, examine, silent
+from unspur.practice.audit.collect import Collected, collect
+from unspur.practice.audit.collected_file import read_collected, write_collected
+from unspur.practice.audit.findings import AuditJSON, write_suspects
+from unspur.practice.audit.image_source import MOST_IMAGES, Source, sampled
+from unspur.practice.audit.model import ModelToTest
+from unspur.practice.audit.page import write_audit_page
+from unspur.version import __version__
+
+CONFIG, FINDINGS, PAGE, SUSPECTS = "config.json", "findings.json", "audit.html", "suspects.csv"
+COLLECTED = "collected.safetensors"  # kept only until the audit has ended
+
+
+class AuditConfig(TypedDict):
+    """What was audited and how; its hash is the audit's key."""
+
+    images: int
+    classes: list[str]
+    content: str  # a hash of every image's name, label and bytes
+    model: str | None  # a hash of the model's weights; None: the audit's own
+    side: int | None
+    settings: dict[str, bool | int]
+    version: str
+
+
+class StoredAudit(NamedTuple):
+    """An audit's folder and its findings.json."""
+
+    folder: Path
+    findings: AuditJSON
+    found: bool  # whether it was there already
+
+    @property
+    def page(self) -> Path:
+        return self.folder / PAGE
+
+
+def audit_into(
+    out: Path,
+    name: str,
+    source: Source,
+    *,
+    target: str,
+    model: ModelToTest | None = None,
+    settings: Settings = Settings(),  # noqa: B008 (frozen)
+    progress: Progress = silent,
+) -> StoredAudit:
+    """The audit of ``source`` in ``out``/``name``-key: what has ended is read, anything else is done and written.
+
+    Nothing is written before the images could be compared; findings.json comes last.
+    """
+    config = config_of(source, settings, model)
+    folder = out / f"{name}-{key_of(config)}"
+    if (folder / FINDINGS).exists():
+        return StoredAudit(folder, stored(folder), True)
+    remove_partial(folder)
+    began = time.monotonic()
+    data = _collected(folder, config, source, settings, progress)
+    looked = time.monotonic() - began
+    done = examine(data, looked, target=target, model=model, settings=settings, progress=progress)
+    write_suspects(folder / SUSPECTS, done.audit.suspects)
+    write_audit_page(folder / PAGE, name, done, seed=settings.seed)
+    write_json(folder / FINDINGS, done.audit.as_json())
+    (folder / COLLECTED).unlink(missing_ok=True)
+    return StoredAudit(folder, stored(folder), False)
+
+
+def _collected(folder: Path, config: AuditConfig, source: Source, settings: Settings, progress: Progress) -> Collected:
+    """What an interrupted audit had collected already, or a pass over the images, which is kept for that case."""
+    if (folder / COLLECTED).exists():
+        progress("images", 1)
+        return read_collected(folder / COLLECTED)
+    data = collect(source, seed=settings.seed, progress=lambda done: progress("images", done))
+    write_json(folder / CONFIG, config)
+    write_collected(folder / COLLECTED, data)
+    return data
+
+
+def config_of(source: Source, settings: Settings, model: ModelToTest | None) -> AuditConfig:
+    """What defines an audit; each image that it will look at is read, and none is decoded."""
+    source = sampled(source, MOST_IMAGES, settings.seed)
+    digest = hashlib.sha256()
+    for number, name in enumerate(source.names):
+        try:
+            content = hashlib.blake2b(source.content(number), digest_size=16).digest()
+        except Unreadable:
+            content = b""
+        digest.update(f"{name}\0{int(source.y[number])}\0".encode() + content)
+    return {
+        "images": len(source.y),
+        "classes": list(source.classes),
+        "content": digest.hexdigest()[:32],
+        "model": model.content if model else None,
+        "side": source.side,
+        "settings": asdict(settings),
+        "version": __version__,
+    }
+
+
+def key_of(config: AuditConfig) -> str:
+    """The audit's key: a hash of what defines it."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def stored(folder: Path) -> AuditJSON:
+    """findings.json of a finished audit."""
+    if not (folder / CONFIG).exists():
+        raise UnspurError(f"{folder} is not an audit's folder: it has no {CONFIG}.")
+    if not (folder / FINDINGS).exists():
+        raise UnspurError(f"{folder} holds an audit that has not ended; audit the same images again to finish it.")
+    found: AuditJSON = read_json(folder / FINDINGS)
+    return found

@@ -1,0 +1,62 @@
+"""What `unspur audit` was pointed at: a folder, a table, a data set by name, or a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from unspur.data.catalog import DATASETS
+from unspur.errors import UnspurError, require, unknown
+from unspur.practice.audit.image_source import Source
+from unspur.practice.audit.model import ModelToTest
+from unspur.practice.audit.onnx_model import onnx_model
+from unspur.practice.audit.sources import run_source, source_of, train_words
+from unspur.runs.config import configure_data
+
+TABLES = (".csv", ".tsv", ".txt")
+
+
+class Target(NamedTuple):
+    """Images to audit, and the model to test on them."""
+
+    name: str  # of the audit's folder
+    source: Source
+    words: str  # the data as `unspur train` takes them
+    model: ModelToTest | None  # None: the audit trains a quick one
+
+
+def target_named(
+    what: str, settings: Sequence[str] = (), data_dir: Path | None = None, onnx: Path | None = None
+) -> Target:
+    """The images and the model that ``what`` names; a data set's name goes before a folder's (``./mnist`` is one)."""
+    path = Path(what).expanduser()
+    if what not in DATASETS and path.is_dir() and (path / "config.json").exists():
+        require(not (path / "suspects.csv").exists(), f"{what} is an audit already; open {path / 'audit.html'}.")
+        require(onnx is None, f"{what} is a run and has a model of its own; leave --model out, or audit its images.")
+        require(not settings, f"{what} is a run, whose data are fixed; leave --set out, or audit its images.")
+        run = run_source(path, data_dir)
+        model = run.model()
+        source = replace(run.source, side=model.side)
+        return Target(path.resolve().name, source, train_words(run.run.config.data), model)
+    if what in DATASETS:
+        name, spec = what, configure_data(what, settings)
+    elif path.is_dir():
+        name, spec = path.resolve().name, configure_data("folder", [f"data.root={what}", *settings])
+    elif path.is_file():
+        require(
+            path.suffix.lower() in TABLES,
+            f"{what} is a file, but neither a folder of images nor a table (.csv, .tsv or .txt); name one of these.",
+        )
+        own = [f"data.root={path.parent}", f"data.csv={path.name}"]
+        name, spec = path.stem, configure_data("folder", [*own, *settings])
+    else:
+        near = str(unknown("data set", what, DATASETS))
+        hint = near.partition(". ")[2] if "Did you mean" in near else "`unspur data list` names the data sets."
+        raise UnspurError(f"There is no folder, table, run or data set '{what}'. {hint}")
+    source = source_of(spec, data_dir)
+    if onnx is None:
+        return Target(name, source, train_words(spec), None)
+    given = onnx_model(onnx, source.classes)
+    return Target(name, replace(source, side=given.side), train_words(spec), given)

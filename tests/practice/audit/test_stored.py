@@ -1,0 +1,107 @@
+"""An audit's folder: whole, found again, and finished after an interruption."""
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+
+from practice.audit.pictures import write_set
+from unspur.data.images.listing import list_folder
+from unspur.errors import UnspurError
+from unspur.practice.audit import stored as stored_module
+from unspur.practice.audit.audit import Settings
+from unspur.practice.audit.collect import collect
+from unspur.practice.audit.collected_file import read_collected, write_collected
+from unspur.practice.audit.image_source import listed
+from unspur.practice.audit.stored import COLLECTED, audit_into, stored
+
+QUICK = Settings(model=False, local=False)
+
+
+def corner(pixels, value):
+    if value:
+        pixels[:4, :4] = (30, 60, 220)
+    return pixels
+
+
+@pytest.fixture
+def root(tmp_path):
+    return write_set(tmp_path / "set", each=40, change=corner, conflict=0.1)
+
+
+def look(root, out, source=None, settings=QUICK):
+    return audit_into(out, "set", source or listed(list_folder(root)), target="folder", settings=settings)
+
+
+def never(*arguments):
+    raise AssertionError("an image was decoded again")
+
+
+def test_an_audits_folder_has_findings_suspects_and_a_page(root, tmp_path):
+    done = look(root, tmp_path / "audits")
+    assert sorted(path.name for path in done.folder.iterdir()) == [
+        "audit.html",
+        "config.json",
+        "findings.json",
+        "suspects.csv",
+    ]
+    with (done.folder / "suspects.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["filename", "label", "score", "why"]
+    found = json.loads((done.folder / "findings.json").read_text())
+    assert found["verdict"] == "leaks" and found["model"] is None and found["findings"][0]["reliance"] is None
+    assert done.findings == found == stored(done.folder)
+
+
+def test_the_same_images_are_not_audited_again_and_others_are(root, tmp_path):
+    first = look(root, tmp_path / "audits")
+    again = look(root, tmp_path / "audits", replace(listed(list_folder(root)), read=never))
+    assert (first.found, again.found, again.findings) == (False, True, first.findings)
+    assert look(root, tmp_path / "audits", settings=replace(QUICK, seed=1)).folder != first.folder
+    changed = next((root / "kind0").iterdir())
+    changed.write_bytes(next((root / "kind1").iterdir()).read_bytes())
+    assert look(root, tmp_path / "audits").folder != first.folder
+
+
+def test_an_interrupted_audit_goes_on_without_decoding_an_image_again(root, tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(stored_module, "examine", interrupted)
+        look(root, tmp_path / "audits")
+    folder = next((tmp_path / "audits").iterdir())
+    assert (folder / COLLECTED).exists()
+    with pytest.raises(UnspurError, match="has not ended; audit the same images again"):
+        stored(folder)
+    done = look(root, tmp_path / "audits", replace(listed(list_folder(root)), read=never))
+    assert done.folder == folder and not (folder / COLLECTED).exists()
+    whole = look(root, tmp_path / "elsewhere").findings
+    assert done.findings | {"seconds": {}} == whole | {"seconds": {}}
+
+
+def test_what_was_collected_is_read_as_it_was_written(root, tmp_path):
+    data = collect(listed(list_folder(root)))
+    write_collected(tmp_path / "kept", data)
+    read = read_collected(tmp_path / "kept")
+    assert (read.names, read.classes, read.facts, read.flatness) == (
+        data.names,
+        data.classes,
+        data.facts,
+        data.flatness,
+    )
+    assert all(bool((getattr(read, name) == getattr(data, name)).all()) for name in ("y", "cells", "pictures"))
+    assert all(bool((read.traces[name] == data.traces[name]).all()) for name in data.traces)
+
+
+def test_a_mistake_in_the_images_writes_nothing(tmp_path):
+    one = write_set(tmp_path / "one", each=30, classes=1)
+    with pytest.raises(UnspurError, match="only one is so large"):
+        look(one, tmp_path / "audits")
+    assert not (tmp_path / "audits").exists()
+
+
+def test_a_folder_that_is_no_audit_is_refused(tmp_path):
+    with pytest.raises(UnspurError, match="is not an audit's folder"):
+        stored(tmp_path)
