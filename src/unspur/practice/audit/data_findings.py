@@ -271,13 +271,13 @@ def _above(scores: Tensor, level: float) -> tuple[tuple[int, int], ...]:
 
 
 def _at_edge(best: tuple[int, int], cells: Sequence[tuple[int, int]]) -> bool:
-    """Whether the best cell and at least half of all lie at the edge: a square in a corner reaches one that does not.
+    """Whether most cells lie at the edge, or half of all and the best one: a square in a corner reaches one inside.
 
-    >>> _at_edge((0, 0), [(0, 0), (0, 1), (1, 0), (1, 1)]), _at_edge((1, 1), [(0, 1), (1, 1)])
+    >>> _at_edge((1, 1), [(0, 0), (0, 1), (1, 0), (1, 1)]), _at_edge((1, 1), [(0, 1), (1, 1)])
     (True, False)
     """
     outer = [cell for cell in cells if 0 in cell or GRID - 1 in cell]
-    return best in outer and 2 * len(outer) >= len(cells)
+    return 2 * len(outer) > len(cells) or (best in outer and 2 * len(outer) == len(cells))
 
 
 def _cells(cells: Sequence[tuple[int, int]]) -> str:
