@@ -95,7 +95,9 @@ def _with_model(
         progress("model", (number + 1) / (len(findings) + 1))
         graded = finding.grade != "informative" and finding.cue is not None
         reliance = swap_test(model, finding, data, seed=seed) if graded else None
-        done.append(finding.with_model(reliance, *model.accuracy_on(predicted, data.y, surest(finding))))
+        done.append(
+            finding.with_model(reliance, *model.accuracy_on(predicted, data.y, surest(finding, predicted >= 0)))
+        )
     return done, accuracy
 
 
