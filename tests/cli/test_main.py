@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from data.photos import class_folders
 from unspur.cli.main import app
 from unspur.cli.shared import suggest
+from unspur.data.sets.folder import Folder
 
 TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epochs=1"]
 
@@ -51,6 +53,12 @@ TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epoch
         (["train", "dcwp", "mnist", "--set", "data.base=mini", "--devices", "2"], "dcwp runs on one device"),
         (["train", "erm", "mnist", "--set", "precison=bf16"], "Did you mean 'precision'"),
         (["train", "erm"], "Missing argument 'DATASET'."),
+        (["train", "masktune", "mnist", "--set", "finetune_lr=-1"], "finetune_lr must be above 0 and at most 3.4e+38"),
+        (["train", "randmask", "mnist", "--set", "finetune_lr=nan"], "but got nan."),
+        (["train", "erm", "parity", "--set", "data.train=1000000000000"], "samples of parity need 252.0 TB of memory"),
+        (["train", "erm", "moon_star", "--set", "data.test=1000000000000"], "lower data.train, data.val or data.test"),
+        (["train", "erm", "folder", "--set", "data.root=~nosuchuser"], "There is no home folder for the path ~nosuch"),
+        (["train", "erm", "mnist", "--data-dir", "~nosuchuser"], "There is no home folder for the path ~nosuchuser"),
         (["trian"], "No such command 'trian'. Did you mean 'train'?"),
         (["evaluate", "nowhere"], "nowhere is not a run folder"),
         (["report", "nowhere"], "nowhere is not a run folder"),
@@ -189,6 +197,34 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
+    assert (
+        err.splitlines(keepends=True)[-1]
+        == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
+    )
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()
+
+
+def test_photographs_get_settings_that_fit_and_one_line_says_which(unspur, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    root = class_folders(tmp_path / "photos", cat=6, dog=6)
+    own = ["--arch", "small_cnn", "--set", "data.size=32", "--set", "erm.epochs=1"]
+    code, _, err = unspur("train", "erm", "folder", "--set", f"data.root={root}", *own, "--out", tmp_path / "runs")
+    few, line, *_ = err.splitlines()
+    assert code == 0 and few.startswith("9 training images are few")
+    # of 9 images a batch is the smallest, 4
+    assert "small_cnn (from scratch), 32 px, 9 images: AdamW 0.001 cosine, 1 epoch of batches of 4; about " in line
+    (folder,) = (tmp_path / "runs").iterdir()
+    stored = json.loads((folder / "config.json").read_text())
+    assert stored["method"]["erm"]["batch_size"] == 4 and stored["data"]["augment"]["flip"] is True
+
+
+def test_training_on_a_folder_lists_it_once(unspur, tmp_path, monkeypatch):
+    calls, listing = [], Folder.listing
+    monkeypatch.setattr(Folder, "listing", lambda *args, **more: calls.append(1) or listing(*args, **more))
+    class_folders(tmp_path / "photos", cat=12, dog=12)
+    quick = ["--arch", "fcn", "--set", "erm.epochs=0", "--set", "data.size=8"]
+    code, _, _ = unspur(
+        "train", "erm", "folder", "--set", f"data.root={tmp_path / 'photos'}", *quick, "--out", tmp_path
+    )
+    assert code == 0 and len(calls) == 1

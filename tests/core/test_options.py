@@ -3,7 +3,7 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from unspur.core.options import from_json, make, options, to_json, with_option
+from unspur.core.options import added, from_json, make, options, to_json, with_option
 from unspur.errors import UnspurError
 from unspur.parts.debias import MaskTraining
 
@@ -112,3 +112,22 @@ def test_options_are_described_with_their_comments():
 def test_json_with_a_word_that_is_no_choice_is_refused():
     with pytest.raises(UnspurError, match="penalise of masks must be keep or theta but got 'Theta'"):
         from_json({"name": "masks", "penalise": "Theta"}, MaskTraining)
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A thing that has grown a field since runs of it were stored."""
+
+    name: ClassVar[str] = "grown"
+    size: int = 1
+    colour: Blue | Green = added(Blue())  # blue or green
+    share: float = added(1.0)
+
+
+def test_a_field_that_came_later_is_written_only_when_it_is_set():
+    old = {"name": "grown", "size": 1}
+    assert to_json(Grown()) == to_json(Grown(share=1)) == old and from_json(old, Grown) == Grown()
+    changed = Grown(colour=Blue(depth=4), share=0.5)
+    assert to_json(changed) == {**old, "colour": {"name": "blue", "depth": 4}, "share": 0.5}
+    assert from_json(to_json(changed), Grown) == changed
+    assert with_option(Grown(), "colour.depth", "4") == Grown(colour=Blue(depth=4))

@@ -5,7 +5,7 @@ from unspur.core.files import write_tensors
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
 from unspur.evaluation.abstention import Predictor, selective_scores
-from unspur.evaluation.scores import predict
+from unspur.evaluation.scores import Predictions, predict
 from unspur.metrics.selective import product_response
 from unspur.models.catalog import arch_from_json
 from unspur.runs.config import configure
@@ -21,7 +21,7 @@ def trained():
 
 def test_the_threshold_comes_from_validation_data(trained):
     before, after, _, data = trained
-    scores = selective_scores(before, after, data, 0.8)["biased"]["product"]
+    scores = selective_scores(Predictions(before), Predictions(after), data, 0.8)["biased"]["product"]
     held = product_response(predict(before, data.val), predict(after, data.val)).confidence
     answered = (held >= scores["threshold"]).double().mean()
     assert 0.8 <= answered < 0.8 + 2 / len(held)
@@ -29,7 +29,7 @@ def test_the_threshold_comes_from_validation_data(trained):
 
 def test_every_group_is_reported(trained):
     before, after, _, data = trained
-    block = selective_scores(before, after, data, 0.9)["biased"]["product"]
+    block = selective_scores(Predictions(before), Predictions(after), data, 0.9)["biased"]["product"]
     assert sum(group["n"] for group in block["groups"]) == block["n"] == 2000
     assert sum(group["answered"] for group in block["groups"]) == block["answered"]
     assert [point["target"] for point in block["at_coverages"]] == [1.0, 0.95, 0.9, 0.85, 0.8]
@@ -39,7 +39,7 @@ def test_agreement_answers_where_both_models_agree(trained):
     before, after, _, data = trained
     test = data.tests["biased"]
     agree = predict(before, test).argmax(1) == predict(after, test).argmax(1)
-    block = selective_scores(before, after, data, 0.9)["biased"]["agreement"]
+    block = selective_scores(Predictions(before), Predictions(after), data, 0.9)["biased"]["agreement"]
     assert block["answered"] == int(agree.sum())
 
 
@@ -73,7 +73,7 @@ def test_too_little_validation_data_is_said(trained):
     before, after, _, data = trained
     few = dataclasses.replace(data, val=data.val.subset(torch.arange(5)))
     with pytest.raises(UnspurError, match="validation set is too small"):
-        selective_scores(before, after, few, 0.95)
+        selective_scores(Predictions(before), Predictions(after), few, 0.95)
     none = dataclasses.replace(data, val=data.val.subset(torch.arange(0)))
     with pytest.raises(UnspurError, match="no validation set"):
-        selective_scores(before, after, none, 0.95)
+        selective_scores(Predictions(before), Predictions(after), none, 0.95)

@@ -185,8 +185,22 @@ def test_a_class_that_the_biased_model_gave_up_is_warned_of():
     y = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
     mined = torch.tensor([True, False, False, False, True, True, True, False])  # 25 % of class 0, 75 % of class 1
     (said,) = Mined(mined, None, y).warnings()
-    assert said.startswith("Of class 1 75 % was mined: the biased model gave the class up")
-    assert "mining.training.lr" in said
+    assert said.startswith("Most of class 1 (75 %) was mined: the biased model gave that up")
+
+
+def test_many_classes_of_which_nothing_is_mined_are_one_sentence():
+    # 500 classes with 3 samples each, of which the first is mined in class 0 alone: 499 classes without any
+    y = torch.arange(1500) % 500
+    assert Mined(torch.arange(1500) == 0, None, y).warnings() == [
+        "No sample of classes 1, 2, 3, 4, 5 and 494 more was mined, so none of it is drawn more often."
+    ]
+
+
+def test_masks_that_keep_every_weight_are_warned_of():
+    # theta begins at 1.5 and moves by at most lr = 0.01 a step: after 3 steps it is at least 1.47 everywhere
+    fit = replace(SMALL, masks=replace(SMALL.masks, steps=3, lr=0.01)).fit(network(), shortcut(), seed=0)
+    assert fit.facts["kept"] == 1.0
+    assert fit.warnings[0].startswith("The masks keep every weight, so that nothing was pruned")
 
 
 def test_a_batch_without_a_pair_does_not_stop_the_training():

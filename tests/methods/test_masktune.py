@@ -11,6 +11,8 @@ from unspur.errors import UnspurError
 from unspur.methods.erm import ERM
 from unspur.methods.masktune import MaskTune
 from unspur.methods.randmask import RandMask, random_squares
+from unspur.parts.masking import unmasked_warnings
+from unspur.saliency.maps import coarse_warnings
 from unspur.saliency.threshold import Soft, TopK
 from unspur.train.recipe import SGD, Cosine, MultiStep, StepDecay
 from unspur.train.session import Session
@@ -171,3 +173,44 @@ def test_the_same_area_is_hidden_elsewhere():
     hidden = hidden_of(fit, torch.ones(64, dtype=torch.bool))
     assert set(hidden.flatten(1).sum(1).tolist()) == {16}  # a quarter of 8x8, as TopK hides of the 2x2 map
     assert len(hidden.flatten(1).unique(dim=0)) > 10  # of the 25 places for a 4x4 square
+
+
+def test_a_map_that_cannot_be_fine_enough_asks_for_larger_images():
+    # 2x2 cells of 8 pixels; 7 cells need 8 * 7 / 2 = 28 pixels, and 32 is the next multiple of 32
+    for method in (MaskTune(erm=QUICK), RandMask(erm=QUICK)):
+        (said,) = [sentence for sentence in method.fit(build(), quarters()).warnings if "finest map" in sentence]
+        assert "has 2x2 cells for images of 8x8" in said and "--set data.size=32" in said
+    assert MaskTune(erm=QUICK, saliency="gradient").fit(build(), quarters()).warnings == []  # as fine as the image
+
+
+def test_an_earlier_layer_is_named():
+    layers = nn.Sequential(nn.Conv2d(1, 4, 2, stride=2), nn.ReLU(), nn.Conv2d(4, 4, 2, stride=2), nn.ReLU())
+    (said,) = coarse_warnings(nn.Sequential(layers, nn.Flatten(), nn.Linear(64, 2)), torch.Size((1, 16, 16)))
+    assert "last map has 4x4 cells for images of 16x16" in said and "the earlier layer 0.1, 8x8" in said
+
+
+class Blind(TwoPlaces):
+    """Its map is zero everywhere."""
+
+    def forward(self, x):
+        return self.head((0 * self.conv(x)).flatten(1))
+
+
+@pytest.mark.parametrize("method", [MaskTune(erm=QUICK), RandMask(erm=QUICK)], ids=lambda method: method.name)
+def test_a_repair_that_masked_nothing_says_so(method):
+    warnings = method.fit(Blind(), quarters()).warnings
+    assert "Nothing was masked in any of the 64 images: the fine-tuning was plain training." in warnings
+
+
+def test_more_than_a_third_of_the_images_without_a_mask_is_warned_of():
+    assert unmasked_warnings({"images_unmasked": 3}, 9) == []  # a third, and not more
+    (said,) = unmasked_warnings({"images_unmasked": 4}, 9)
+    assert said.startswith("4 of 9 images were left without a mask") and "threshold=top_k" in said
+
+
+def test_a_first_round_that_is_dropped_says_that_nothing_is_left_of_the_repair():
+    # All labels are drawn at random, so that no model fits 99.9 % of masked noise in six epochs.
+    split = dataclasses.replace(quarters(), y=torch.randint(0, 2, (64,), generator=torch.Generator().manual_seed(3)))
+    fit = MaskTune(erm=QUICK, stop_below=0.999).fit(build(), split)
+    assert fit.warnings[-1].startswith("Round 1 fitted 0.")
+    assert fit.warnings[-1].endswith("It was dropped, so that the result is the model before it.")

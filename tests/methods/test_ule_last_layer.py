@@ -8,7 +8,7 @@ from unspur.data.base import Split, groups_of
 from unspur.errors import Diverged, UnspurError
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.ule import ULE
-from unspur.methods.ule_last_layer import ULELastLayer, biased_mistakes, new_student
+from unspur.methods.ule_last_layer import ULELastLayer, biased_mistakes, new_student, plain_warnings
 from unspur.metrics.groups import group_accuracy, worst_group_accuracy
 from unspur.parts.last_layer import ChosenBy, cached, search
 from unspur.train.recipe import SGD
@@ -227,3 +227,28 @@ def test_a_student_of_another_architecture_begins_with_the_weights_that_are_name
     assert all(frozen) and not head
     with pytest.raises(UnspurError, match="name it with student, or leave them out"):
         ULELastLayer(**QUICK, student_weights="default").fit(network(), TRAIN, val=VAL)
+
+
+def test_a_choice_that_plain_training_ties_or_wins_is_said():
+    def rows(*scores):
+        return [{"lam": lam, "score": score} for lam, score in zip((0.0, 0.5, 1.0), scores, strict=True)]
+
+    assert plain_warnings(0.5, rows(0.7, 0.9, 0.8)) == []
+    assert plain_warnings(0.5, rows(0.9, 0.9, 0.8)) == []  # a tie, but not with plain training
+    (tie,) = plain_warnings(0.5, rows(0.7, 0.9, 0.9))
+    assert tie.startswith("Lambda 0.5 was chosen by a tie with 1, which is plain training") and "2 of 3" in tie
+    (won,) = plain_warnings(1.0, rows(0.7, 0.8, 0.9))
+    assert "nothing was unlearned: it was the best of 3" in won
+    assert plain_warnings(1.0, [{"lam": 1.0, "score": 0.9}]) == []  # asked for, and not chosen
+
+
+def test_few_mined_validation_images_are_said():
+    # 20 of a class each; all are told apart by both features, so that the biased head gets next to nothing wrong
+    clean = drawn(40, 0.0, 5)
+    easy = Split(clean.x + 6 * (2 * clean.y - 1).unsqueeze(1), clean.y)
+    fit = ULELastLayer(**QUICK).fit(network(), easy, val=easy)
+    assert fit.facts["mined"] < 10
+    assert fit.warnings[0].startswith(
+        f"Of 40 validation images {fit.facts['mined']} were mined, in no class 10 or more"
+    )
+    assert "plain training" in fit.warnings[1]  # every lambda is right on all of them

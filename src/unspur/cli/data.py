@@ -62,12 +62,13 @@ def data_fetch(name: DataName, data_dir: DataDir = None, as_json: Json = False) 
 
     Example: unspur data fetch mnist
     """
+    from unspur.cli.show.console import plain
     from unspur.data.catalog import fetch
 
     paths = [str(path) for path in fetch(name, data_dir)]
     if as_json:
         return print_json({"files": paths})
-    typer.echo("\n".join(paths))
+    typer.echo(plain("\n".join(paths)))
     suggest(f"unspur data info {name}", why="what is in it")
 
 
@@ -83,6 +84,7 @@ def data_preview(
 
     Example: unspur data preview biased_mnist --set data.base=mini --out preview.png
     """
+    from unspur.cli.show.console import plain
     from unspur.data.files.fetch import DataFiles
     from unspur.data.preview import write_preview
     from unspur.runs.config import configure_data
@@ -91,7 +93,7 @@ def data_preview(
     if as_json:
         print_json({"picture": str(out)})
     else:
-        typer.echo(f"Wrote {out}.")
+        typer.echo(plain(f"Wrote {out}."))
 
 
 @data_app.command("plant")
@@ -111,6 +113,7 @@ def data_plant(
 
     Example: unspur data plant photos --shortcut watermark --conflict 0.05 --out photos-marked
     """
+    from unspur.cli.show.console import plain
     from unspur.data.sets.folder import Folder
     from unspur.data.shortcuts.plant_folder import plant
     from unspur.runs.config import configure_data
@@ -122,4 +125,4 @@ def data_plant(
     if as_json:
         print_json(planted.as_json())
     else:
-        typer.echo(planted.summary())
+        typer.echo(plain(planted.summary()))

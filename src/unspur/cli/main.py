@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -27,6 +28,7 @@ from unspur.cli.shared import (
     suggest,
 )
 from unspur.cli.sweep import analyze, probe, sweep
+from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory
 from unspur.errors import RunFailed, UnspurError
 from unspur.version import __version__
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 INTERRUPTED = 130  # the exit code of Ctrl-C, by which typer reports it
+UNREAD = 1  # the exit code where nobody reads on, such as behind `| head`; typer's own
 FIRST, MORE = "Start here", "More"
 
 
@@ -103,12 +106,18 @@ def train(
 
     Example: unspur train erm biased_mnist --set data.base=mini --set erm.epochs=2 --seed 1
     """
+    from unspur.data.files.fetch import DataFiles
     from unspur.runs.config import configure
+    from unspur.runs.defaults import given_keys
+    from unspur.runs.estimate import prepared
     from unspur.runs.experiment import run
     from unspur.runs.folder import Run
 
     config = configure(method, dataset, arch, seed, settings or [], say)
-    result = run(config, out, data_dir=data_dir, devices=devices, resume=resume, follow=follow, progress=True, say=say)
+    files = DataFiles(data_dir)
+    config = prepared(config, given_keys(config.method, arch, settings or []), files, say)
+    more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
+    result = run(config, out, data_dir=data_dir, files=files, progress=True, say=say, **more)
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:
@@ -124,7 +133,11 @@ def train(
 def evaluate(
     run: RunFolder,
     dataset: Annotated[
-        str | None, typer.Argument(metavar="[DATASET]", help="Another data set. Default: the run's own.")
+        str | None,
+        typer.Argument(
+            metavar="[DATASET|FOLDER|CSV]",
+            help="Another data set, or a folder or table of images, all of which are scored. Default: the run's own.",
+        ),
     ] = None,
     coverage: Annotated[
         float | None, typer.Option(help="Answer this share of the images, and abstain on the rest.")
@@ -133,14 +146,20 @@ def evaluate(
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Score a stored run on its own test sets or on those of another data set; with --coverage, let it abstain.
+    """Score a stored run on its own test sets, on another data set, or on every image of a folder or table.
+
+    Images are read at the run's own size, and their classes are matched by name. With --coverage, let the run abstain.
 
     Example: unspur evaluate runs/masktune-biased_mnist-0123456789ab --coverage 0.9
+
+    Example: unspur evaluate runs/erm-folder-0123456789ab new-photos
     """
     from unspur.cli.show.results import print_coverage
+    from unspur.core.progress import ProgressBar
     from unspur.runs.scoring import score_run
 
-    result = score_run(run, dataset, settings or [], data_dir, coverage)
+    with ProgressBar("evaluate") as bar:
+        result = score_run(run, dataset, settings or [], data_dir, coverage, bar)
     _print_outcome(result, as_json)
     if as_json:
         return
@@ -162,9 +181,11 @@ def report(
 
     Example: unspur report runs/erm-biased_mnist-* --out report.html
     """
+    from unspur.core.progress import ProgressBar
     from unspur.report.runs_page import write_report
 
-    written = write_report(runs, out, data_dir)
+    with ProgressBar("report") as bar:
+        written = write_report(runs, out, data_dir, bar)
     for folder, warnings in written["warnings"].items():
         for warning in warnings:
             say(f"Warning: {folder}: {warning}")
@@ -194,10 +215,17 @@ for command in (sweep, analyze, probe, reproduce, archs):
 
 def main() -> NoReturn:
     """Run the command line; a person's mistake is one sentence and never a traceback."""
+    for name in ("stdout", "stderr"):  # a shell's `>&-` leaves none
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it stays open to the end)
     try:
         code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain once more at its end
+        code = UNREAD
     except typer.TyperException as error:  # such as an unknown option; without a command the help has been printed
         if error.format_message():
             say(f"Error: {error.format_message()}")
@@ -211,6 +239,11 @@ def main() -> NoReturn:
     except OSError as error:  # such as a disk that is full or cannot be written
         where = f" ({error.filename})" if error.filename else ""
         say(f"Error: {error.strerror or error}{where}; free some space, or name another folder.")
+        code = 1
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        say(f"Error: {OUT_OF_MEMORY}.")
         code = 1
     if code == INTERRUPTED:
         say("Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.")

@@ -19,7 +19,7 @@ DataName = Annotated[str, typer.Argument(metavar="DATASET", help="A data set, as
 Method = Annotated[str, typer.Argument(help="A method, as listed by `unspur methods`.")]
 Arch = Annotated[
     str | None,
-    typer.Option(help="An architecture, as listed by `unspur archs`. Default: the data set's usual one."),
+    typer.Option(help="An architecture, as listed by `unspur archs`. Default: one that suits the data set."),
 ]
 Seed = Annotated[int, typer.Option(help="Fixes everything random.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
@@ -35,8 +35,10 @@ def print_json(value: Any) -> None:
 
 
 def say(sentence: str) -> None:
-    """A sentence for a person, on stderr."""
-    typer.echo(sentence, err=True)
+    """A sentence for a person, on stderr and on one line."""
+    from unspur.cli.show.console import plain
+
+    typer.echo(plain(sentence, keep=""), err=True)
 
 
 def given(settings: Sequence[str] | None, arch: str | None = None) -> str:

@@ -93,9 +93,19 @@ def analyze(
     Example: unspur analyze runs/erm-double_mnist-0123456789ab
     """
     from unspur.cli.show.analysis import print_analysis
+    from unspur.core.progress import ProgressBar
     from unspur.runs.analyze import analyze as analyze_run
 
-    found = analyze_run(run, data_dir=data_dir, test=test, foreground=foreground, around=around, samples=samples)
+    with ProgressBar("analyze") as bar:
+        found = analyze_run(
+            run,
+            data_dir=data_dir,
+            test=test,
+            foreground=foreground,
+            around=around,
+            samples=samples,
+            progress=bar,
+        )
     if as_json:
         print_json(found)
     else:

@@ -18,6 +18,14 @@ if TYPE_CHECKING:  # `unspur --help` must not wait for torch
 PARTIAL = ".partial-"  # the prefix of files that a killed process may leave behind
 
 
+def user_path(text: str | Path) -> Path:
+    """``text`` as a path, ``~`` and ``~name`` being homes; a name that no user has is an error."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise UnspurError(f"There is no home folder for the path {text}; write the path out.") from None
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` and move it there only when the block succeeds."""
@@ -38,10 +46,30 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def in_bytes(count: int) -> str:
+    """A number of bytes as people say it.
+
+    >>> in_bytes(640), in_bytes(7_680), in_bytes(1_300_000_000)
+    ('640 bytes', '7.7 kB', '1.3 GB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    power = next((power for power in (1, 2, 3) if count < 1000 ** (power + 1)), 4)
+    return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
 def write_text(path: Path, text: str) -> None:
     """Write ``text`` so that ``path`` holds all of it or what it held before."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add ``text`` to the end of ``path`` and wait until it is on the disk; a killed process may leave a part of it."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -38,6 +38,21 @@ def renamed(old: str, default: T) -> T:
     return made
 
 
+def added(default: T) -> T:
+    """A field that came later: JSON leaves it out while it has its default, so that older runs keep their keys.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Walk:
+    ...     name: typing.ClassVar[str] = "walk"
+    ...     pace: int = 1
+    ...     dog: bool = added(False)
+    >>> to_json(Walk()), to_json(Walk(dog=True))
+    ({'name': 'walk', 'pace': 1}, {'name': 'walk', 'pace': 1, 'dog': True})
+    """
+    made: T = dataclasses.field(default=default, metadata={"added": True})
+    return made
+
+
 def current_key(spec: Any, key: str) -> str:
     """``key`` with a field's present name where it begins with an old one.
 
@@ -106,9 +121,14 @@ def parse(text: str, hint: Any) -> Any:
 
 
 def to_json(spec: Any) -> dict[str, Any]:
-    """The spec's name and fields as plain JSON values."""
+    """The spec's name and fields as plain JSON values, without an ``added`` field that has its default."""
     hints = _hints(type(spec))
-    return {"name": spec.name} | {key: _plain(getattr(spec, key), hint) for key, hint in hints.items()}
+    plain = {"name": spec.name}
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if "added" not in field.metadata or value != field.default:
+            plain[field.name] = _plain(value, hints[field.name])
+    return plain
 
 
 def from_json(value: Mapping[str, Any], hint: Any) -> Any:

@@ -1,102 +1,154 @@
-"""Progress bars with the time left, on stderr, for people only."""
+"""How far long work has come: bars with the time left on a terminal, a line now and then in a log. All on stderr."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from time import monotonic
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.markup import escape
+from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bars
+
+Progress = Callable[[str, float], None]  # given a stage's name, and the share of it that is done (0 to 1)
+Done = Callable[[float], None]  # the same of one stage
+
+FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds until a log has its first line, and from one line to the next
+SHORT = 2.0  # seconds: the bar of a stage that took less goes away when it ends
+
+
+def silent(stage: str, done: float) -> None:
+    """Show nobody how far a stage has come."""
+
+
+def of_stage(progress: Progress, stage: str) -> Done:
+    """``progress`` of one stage, for a function that has only one."""
+    return partial(progress, stage)
 
 
 class ProgressBar:
-    """One bar a stage; draws nothing when stderr is not a terminal."""
+    """One bar for each stage of a piece of work, which ``title`` names."""
 
     def __init__(self, title: str) -> None:
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
-        )
         self._title = title
-        self._tasks: dict[str, TaskID] = {}
+        self._stages: dict[str, _Stage] = {}
 
     def __enter__(self) -> ProgressBar:
-        self._bars.start()
+        _DISPLAY.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        _DISPLAY.close(*self._stages.values())
 
     def __call__(self, stage: str, done: float) -> None:
-        """Tell that ``stage`` is ``done`` of the way (0 to 1)."""
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(f"{self._title} · {stage}", total=1.0)
-        self._bars.update(self._tasks[stage], completed=done)
+        """Show that ``stage`` is ``done`` of the way (0 to 1)."""
+        self._stage(stage, done).reach(done)
 
+    def counts(self, stage: str, total: int, what: str) -> None:
+        """Show a rate beside the bar of ``stage``, which goes through ``total`` of ``what``."""
+        self._stage(stage, 0.0).counted = total, what
 
-class RunsBar:
-    """Runs that have ended and the time that the others will take, on stderr; nothing when that is not a terminal."""
-
-    def __init__(self, total: int, done: int) -> None:
-        self._bar = Progress(
-            TextColumn("sweep"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
-        )
-        self._task = self._bar.add_task("", total=total, completed=done, left="")
-        self._left, self._done, self._began = total - done, 0, time.monotonic()
-
-    def __enter__(self) -> RunsBar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-    def ended(self) -> None:
-        """One more run has ended."""
-        self._done += 1
-        pace = (time.monotonic() - self._began) / self._done
-        left = duration(pace * (self._left - self._done))
-        self._bar.update(self._task, advance=1, left=f"about {left} left" if self._done < self._left else "")
+    def _stage(self, stage: str, done: float) -> _Stage:
+        if stage not in self._stages:
+            self._stages[stage] = _Stage(f"{self._title} · {stage}", done)
+        return self._stages[stage]
 
 
 @contextlib.contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is given how many more are done; the bar is on stderr, and only if that is a terminal."""
-    columns = (
-        TextColumn(what),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda count: bar.advance(task, count)
+def counting(
+    what: str, total: int, done: int = 0, text: Callable[[int], str] = "{:,}".format
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is given how many more of ``total`` are done; ``done`` are so already.
+
+    ``text`` writes such a number for people.
+    """
+    _DISPLAY.open()
+    stage, reached = _Stage(what, done / max(total, 1)), done
+    try:
+
+        def advance(count: int) -> None:
+            nonlocal reached
+            reached += count
+            stage.reach(reached / max(total, 1), f"{text(reached)}/{text(total)}")
+
+        yield advance
+    finally:
+        _DISPLAY.close(stage)
+
+
+class _Stage:
+    """One stage: when it began, and how far it had come by then, as one that is resumed has."""
+
+    def __init__(self, label: str, done: float) -> None:
+        self.label, self._first, self._done, self._began = label, done, done, monotonic()
+        self.task = _DISPLAY.add(label)
+        self.counted: tuple[int, str] | None = None  # what it goes through, to show how many a second
+
+    def reach(self, done: float, count: str = "") -> None:
+        now, left = monotonic(), ""
+        if done < self._done:  # the same work once more, such as on another split
+            self._first, self._began = done, now
+        self._done = done
+        if self._first < done < 1:
+            left = f"about {duration((now - self._began) * (1 - done) / (done - self._first))} left"
+        if self.counted and now > self._began and done > self._first:
+            total, what = self.counted
+            count = f"{total * (done - self._first) / (now - self._began):,.0f} {what} a second"
+        _DISPLAY.update(self, done, count, left, hide=done >= 1 and now - self._began < SHORT)
+
+
+class _Display:
+    """What stderr shows: of that there is one, so that work inside other work adds its bars to the same display."""
+
+    def __init__(self) -> None:
+        self._users, self._next_line = 0, 0.0
+        self._bars: Bars | None = None
+
+    def open(self) -> None:
+        if not self._users:
+            self._next_line = monotonic() + FIRST_LINE
+            self._bars = _bars() if sys.stderr.isatty() else None
+            if self._bars:
+                self._bars.start()
+        self._users += 1
+
+    def close(self, *stages: _Stage) -> None:
+        self._users -= 1
+        if not self._bars:
+            return
+        if self._users:  # what goes on around it would be pushed off the screen by all that has ended
+            for stage in stages:
+                if stage.task is not None:
+                    self._bars.remove_task(stage.task)
+        else:
+            self._bars.stop()
+            self._bars = None
+
+    def add(self, label: str) -> TaskID | None:
+        return self._bars.add_task(escape(label), total=1.0, count="", left="") if self._bars else None
+
+    def update(self, stage: _Stage, done: float, count: str, left: str, hide: bool) -> None:
+        if self._bars and stage.task is not None:
+            self._bars.update(stage.task, completed=done, count=count, left=left, visible=not hide)
+        elif self._users and not self._bars and done < 1 and monotonic() >= self._next_line:
+            self._next_line = monotonic() + NEXT_LINE
+            shown = f"{stage.label} {count or f'{100 * done:.0f} %'}"
+            print(f"{shown}, {left}" if left else shown, file=sys.stderr, flush=True)
+
+
+_DISPLAY = _Display()
+
+
+def _bars() -> Bars:
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+    more = TextColumn("{task.fields[count]}"), TextColumn("{task.fields[left]}")
+    return Bars(*columns, *more, console=Console(stderr=True))
 
 
 def duration(seconds: float) -> str:

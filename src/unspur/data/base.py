@@ -137,6 +137,7 @@ class Dataset:
     note: str = ""  # what a reader of any figure from this set must know, such as "CIFAR-10 (JPEG)"
     # Test sets whose images another one shows in the same order, but without the shortcut: its name and that one's.
     without_shortcut: Mapping[str, str] = field(default_factory=dict)
+    content: str = ""  # a hash of all images and of what they are for, where these are the user's own and may change
     # Where the objects are in the images of "train", "val" and each test set: masks (n, height, width), read when asked
     # for; empty where the publishers have none.
     foreground: Mapping[str, Source] = field(default_factory=dict)

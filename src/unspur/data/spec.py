@@ -55,7 +55,7 @@ class DataSpec(abc.ABC):
 
     name: ClassVar[str]
     about: ClassVar[About]
-    usual_arch: ClassVar[str] = "small_cnn"  # what `unspur train` takes without --arch
+    usual_arch: ClassVar[str] = "small_cnn"  # taken without --arch; `unspur train` chooses another for photographs
 
     def __post_init__(self) -> None:  # noqa: B027 (a set may take any values of its options)
         """Refuse options that make no sense."""

@@ -14,7 +14,7 @@ from unspur.core.files import read_tensors, write_tensors
 from unspur.core.options import to_json
 from unspur.data.base import Dataset, Split, groups_of
 from unspur.errors import UnspurError
-from unspur.evaluation.scores import predict
+from unspur.evaluation.scores import Predictions, predict
 from unspur.metrics.selective import (
     COVERAGES,
     Scores,
@@ -39,15 +39,15 @@ MODES: Mapping[str, Callable[[Tensor, Tensor], Scores]] = {
 }
 
 
-def selective_scores(before: nn.Module, after: nn.Module, data: Dataset, coverage: float) -> dict[str, Any]:
+def selective_scores(before: Predictions, after: Predictions, data: Dataset, coverage: float) -> dict[str, Any]:
     """Coverage and error of every mode on every test set, thresholds chosen on the validation set alone.
 
     ``softmax_response`` is the single model before the repair: what one would have had without it.
     """
     if not len(data.val):
         raise UnspurError("There is no validation set to choose a threshold on; load the data with one (data.val).")
-    held = (predict(before, data.val), predict(after, data.val))
-    tests = {name: (predict(before, test), predict(after, test)) for name, test in data.tests.items() if len(test)}
+    held = (before.of(data.val, "val"), after.of(data.val, "val"))
+    tests = {name: (before.of(test, name), after.of(test, name)) for name, test in data.tests.items() if len(test)}
     return {
         name: {mode: _score(mode, held, logits, data.tests[name], coverage) for mode in MODES}
         for name, logits in tests.items()

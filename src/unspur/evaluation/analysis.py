@@ -11,12 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unspur.core.progress import Progress, of_stage, silent
 from unspur.data.base import Dataset, Split, aligned_with
 from unspur.errors import UnspurError, require
 from unspur.evaluation.landscape import surroundings
 from unspur.evaluation.scores import activations, chosen, predict, some
 from unspur.metrics.attribution import attribution_entropy, background_share, mean_of_known, mean_shares
-from unspur.metrics.compress import Unit, compressibility, layer_weights, pq_index, prunability, sparsity
+from unspur.metrics.compress import KAPPAS, Unit, compressibility, layer_weights, pq_index, prunability, sparsity
 from unspur.metrics.dynamics import logit_norm, max_loss_ratio, mean_losses, parameter_norm
 from unspur.metrics.represent import average_selectivity, class_separation
 from unspur.models.base import head_of
@@ -81,6 +82,7 @@ def analyse(
     around: bool = False,
     samples: int = SAMPLES,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> Analysis:
     """Compute every metric of ``model`` on the test set ``test``.
 
@@ -90,7 +92,7 @@ def analyse(
     weights are pruned. ``around`` asks for the surroundings of the solution as well, which take longer than all the
     rest. What cannot be computed for this model or data is None, and ``unknown`` says why.
     """
-    look = _Look(model, data, data.tests[test], samples, seed)
+    look = _Look(model, data, data.tests[test], samples, seed, progress)
     if regions and lacks_shortcut(data, test):
         regions, look.no_shares = {}, NO_SHORTCUT
     objects = foreground_of(foreground, data.tests[test], look.index[:ATTRIBUTED]) if foreground else None
@@ -142,7 +144,10 @@ def figures(analysis: Mapping[str, Any]) -> dict[str, float]:
 class _Look:
     """One model on one test set."""
 
-    def __init__(self, model: nn.Module, data: Dataset, test: Split, samples: int, seed: int) -> None:
+    def __init__(
+        self, model: nn.Module, data: Dataset, test: Split, samples: int, seed: int, progress: Progress = silent
+    ) -> None:
+        self.progress = progress
         self.model, self.data, self.labelled = model, data, test.attributes
         self.test, self.train = (some(split, SCORED, seed) for split in (test, data.train))
         self.index = chosen(test, samples, seed)
@@ -150,7 +155,7 @@ class _Look:
         self.shown: dict[str, Tensor] = {}
         self.unknown: dict[str, str] = {}
         self.no_shares = "Class and shortcut have no places of their own in these inputs."
-        self.logits = predict(model, self.sample)
+        self.logits = predict(model, self.sample, of_stage(progress, "predictions"))
         self.z = self.known("activations", lambda: activations(model, self.sample))
 
     def known(self, what: str, compute: Callable[[], T | None], otherwise: str = "") -> T | None:
@@ -172,8 +177,12 @@ class _Look:
     def compression(self) -> dict[str, Any]:
         def curve(unit: Unit) -> dict[str, Any]:
             tested = self.test if unit == "node" else self.sample  # the tables have nodes alone
+            scored = 0
 
             def accuracy(model: nn.Module) -> float:
+                nonlocal scored
+                scored += 1
+                self.progress(f"pruning by {unit}", scored / len(KAPPAS))  # the whole model and each share but 0
                 return float((predict(model, tested).argmax(1) == tested.y).double().mean())
 
             spare = head_of(self.model) if unit == "node" else None
@@ -216,7 +225,8 @@ class _Look:
         found: dict[str, Any] = {"samples": len(x)}
         if not masks:
             self.unknown["attribution.shares"] = self.no_shares
-        for kind in KINDS:
+        for number, kind in enumerate(KINDS):
+            self.progress("attributions", number / len(KINDS))
             maps = self.known(f"attribution.{kind}", partial(_maps, kind, self.model, x))
             if maps is None:
                 found[kind] = None
@@ -229,6 +239,7 @@ class _Look:
                 "background": None if objects is None else self._background(kind, maps, objects),
                 "entropy": mean_of_known(attribution_entropy(maps)),
             }
+        self.progress("attributions", 1.0)
         return found
 
     def _background(self, kind: AttributionKind, maps: Tensor, objects: Tensor) -> float | None:
@@ -241,7 +252,9 @@ class _Look:
         )
 
     def around(self, test: str, masks: Mapping[str, Tensor], seed: int) -> dict[str, Any]:
-        found = surroundings(self.model, self.data, test, masks, seed=seed)
+        found = surroundings(
+            self.model, self.data, test, masks, seed=seed, progress=of_stage(self.progress, "surroundings")
+        )
         self.unknown |= {f"surroundings.{name}": why for name, why in found.pop("unknown").items()}
         return found
 
@@ -252,7 +265,11 @@ class _Look:
             self.unknown["training"] = NO_ATTRIBUTES
             return dict.fromkeys(("max_loss_ratio", "aligned_loss", "conflicting_loss", "loss_ratio"))
         # in float32 the loss of a sample with a margin above 17, which is common once all are fitted, would be 0
-        losses = functional.cross_entropy(predict(self.model, self.train).double(), self.train.y, reduction="none")
+        losses = functional.cross_entropy(
+            predict(self.model, self.train, of_stage(self.progress, "training losses")).double(),
+            self.train.y,
+            reduction="none",
+        )
         means = mean_losses(losses, ~aligned)
         return {
             "max_loss_ratio": self.known(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unspur.core.progress import Done
 from unspur.data.base import Dataset, Split
 from unspur.errors import UnspurError, require
 from unspur.evaluation.scores import activations, predict, some
@@ -25,7 +26,14 @@ Measure = Callable[[nn.Module], float]
 
 
 def surroundings(
-    model: nn.Module, data: Dataset, test: str, masks: Mapping[str, Tensor], *, points: int = 9, seed: int = 0
+    model: nn.Module,
+    data: Dataset,
+    test: str,
+    masks: Mapping[str, Tensor],
+    *,
+    points: int = 9,
+    seed: int = 0,
+    progress: Done | None = None,
 ) -> dict[str, Any]:
     """Measures on ``points`` x ``points`` places around a solution, as plain values for JSON; the axis is ``axis``.
 
@@ -44,7 +52,7 @@ def surroundings(
         by, measures["spurious_use"] = _spurious_use(model, tested, masks)
     except UnspurError as error:
         by, unknown["spurious_use"] = None, str(error)
-    found = landscape(model, measures, points=points, seed=seed)
+    found = landscape(model, measures, points=points, seed=seed, progress=progress)
     planes = {name: [[_finite(value) for value in row] for row in rows] for name, rows in found.values.items()}
     for name, rows in planes.items():
         if gaps := sum(value is None for row in rows for value in row):

@@ -7,6 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 import torch
 from torch import Tensor, nn
 
+from unspur.core.progress import Done, Progress, of_stage, silent
 from unspur.core.seeds import stream
 from unspur.data.base import Dataset, Split, aligned_with, groups_of
 from unspur.metrics.groups import (
@@ -68,10 +69,44 @@ UNKNOWN_GROUPS: OverGroups = {
 }
 
 
-def predict(model: nn.Module, split: Split) -> Tensor:
+def predict(model: nn.Module, split: Split, progress: Done | None = None) -> Tensor:
     """The model's logits for every sample of ``split``, in order, computed where the model is."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    return torch.cat([logits.cpu() for _, logits in outputs(model, split, device)])
+    return torch.cat([logits.cpu() for _, logits in outputs(model, split, device, progress=progress)])
+
+
+class Predictions:
+    """What one model predicts, computed once for each split; ``name`` is what a progress bar calls the model."""
+
+    def __init__(self, model: nn.Module, name: str = "model", progress: Progress = silent) -> None:
+        self._model, self._name, self._progress = model, name, progress
+        self._known: dict[Split, Tensor] = {}
+
+    def of(self, split: Split, called: str) -> Tensor:
+        """The logits for every sample of ``split``, which a progress bar calls ``called``."""
+        if split not in self._known:
+            self._known[split] = predict(self._model, split, of_stage(self._progress, f"{self._name} on {called}"))
+        return self._known[split]
+
+    def scores(self, data: Dataset) -> dict[str, TestScores]:
+        """Every score on every test set of ``data`` that has samples."""
+        return {name: score(self.of(test, name), test, data.train) for name, test in data.tests.items() if len(test)}
+
+
+def only_class(model: nn.Module, split: Split, progress: Done | None = None) -> int | None:
+    """The class that ``model`` predicts for every sample of ``split``, if it is one and the samples are of several.
+
+    A model that tells classes apart shows it in the first batches, and the others are not looked at.
+    """
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    label = None
+    if len(split.y.unique()) > 1:
+        for _, logits in outputs(model, split, device, progress=progress):
+            pred = logits.argmax(1)
+            label = int(pred[0]) if label is None else label
+            if bool((pred != label).any()):
+                return None
+    return label
 
 
 @torch.no_grad()
@@ -98,7 +133,7 @@ def some(split: Split, count: int, seed: int) -> Split:
 
 def evaluate(model: nn.Module, data: Dataset) -> dict[str, TestScores]:
     """Every score of ``model`` on every test set of ``data`` that has samples."""
-    return {name: score(predict(model, test), test, data.train) for name, test in data.tests.items() if len(test)}
+    return Predictions(model).scores(data)
 
 
 def score(logits: Tensor, test: Split, train: Split) -> TestScores:

@@ -35,6 +35,6 @@ class JTT(Method):
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         brief = copy.deepcopy(model)
         mined = misclassified(brief, train, val, self.erm, session, stage="erm")
-        require_both(mined.train)
+        require_both(mined.train, "erm", instead="")
         train_model(model, train, self.training, stage="training", session=session, order=Passes(mined.times(self.up)))
         return Fit(model, {"erm": brief}, Baseline("erm"), mining=mined, warnings=mined.warnings())

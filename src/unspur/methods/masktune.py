@@ -8,27 +8,35 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.progress import of_stage
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import cam_layer
-from unspur.parts.masking import Hidden, fine_tune
-from unspur.saliency.maps import Kind, maps_of
+from unspur.parts.masking import Hidden, HiddenFacts, fine_tune, unmasked_warnings
+from unspur.saliency.maps import FINE, Kind, coarse_warnings, maps_of
 from unspur.saliency.threshold import MeanStd, Soft, Threshold, hide, soften
 from unspur.train.loop import measure
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import SGD, Optimiser
+from unspur.train.recipe import SGD, Optimiser, require_rate
 from unspur.train.session import Session
 
 PAPER = SGD(weight_decay=1e-4)  # section 3: momentum 0.9, rate 0.01, batches of 128; epochs as a user has time for
+
+
+class Round(HiddenFacts):
+    """One round of masking and fine-tuning: what it hid, and what of the masked images it then got right."""
+
+    train_accuracy: float
 
 
 @dataclass(frozen=True)
 class MaskTune(Method):
     """Hide what a trained model looks at, and fine-tune it for one epoch (MaskTune, section 2).
 
-    The maps are of the *predicted* class, not the true one; saliency/threshold.py says how they become masks. The
-    fine-tuning is at the last rate that ERM used.
+    The maps are of the *predicted* class, not the true one; saliency/threshold.py says how they become masks. Where the
+    network's last map is coarser than 7x7 they are of an earlier layer. The fine-tuning is at the last rate that ERM
+    used.
 
     With several iterations each one looks at what the model, as fine-tuned so far, sees: of the masked images, adding
     to their masks (``accumulate``, Table 5's better column), or of the raw images, masked anew.
@@ -46,6 +54,7 @@ class MaskTune(Method):
     stop_below: float | None = None  # drop a round that cannot fit the masked images to this accuracy, and stop
 
     def __post_init__(self) -> None:
+        require_rate("finetune_lr", self.finetune_lr)
         require(self.iterations >= 1, f"iterations must be at least 1 but got {self.iterations}.")
         stop = self.stop_below
         require(stop is None or 0 < stop <= 1, f"stop_below must lie in (0, 1] but got {stop}.")
@@ -61,13 +70,14 @@ class MaskTune(Method):
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         train_model(model, train, self.erm, stage="erm", session=session)
-        models, seen, rounds, stopped = [model], train, [], None
+        models, seen, stopped = [model], train, None
+        rounds: list[Round] = []
         for number in range(1, self.iterations + 1):
             masked = self._mask(models[-1], seen if self.accumulate else train, session)
             tuned = copy.deepcopy(models[-1])
             stage = f"iteration-{number}"
             rate = fine_tune(tuned, masked, self.erm, self.finetune_lr, stage=stage, session=session)
-            accuracy, _ = measure(tuned, masked, session)
+            accuracy, _ = measure(tuned, masked, session, progress=of_stage(session.progress, f"{stage}, scored"))
             rounds.append({"train_accuracy": accuracy, **Hidden.of(masked).facts()})
             if self.stop_below is not None and accuracy < self.stop_below:
                 stopped = f"Round {number} fitted {accuracy:.4f} of the masked images, less than {self.stop_below}."
@@ -76,10 +86,16 @@ class MaskTune(Method):
             seen = masked
         stages = {"erm": models[0]} | {f"iteration-{n}": tuned for n, tuned in enumerate(models[1:-1], 1)}
         figures = {"finetune_lr": rate, "rounds": rounds, "stopped": stopped}
-        return Fit(models[-1], stages, Baseline("erm"), masks=Hidden.of(seen), figures=figures)
+        warnings = [] if self.saliency == "gradient" else coarse_warnings(model, train.sample_shape)
+        if seen is train:
+            warnings.append(f"{stopped} It was dropped, so that the result is the model before it.")
+        else:
+            warnings += unmasked_warnings(rounds[len(models) - 2], len(train))
+        return Fit(models[-1], stages, Baseline("erm"), masks=Hidden.of(seen), figures=figures, warnings=warnings)
 
     def _mask(self, model: nn.Module, split: Split, session: Session) -> Split:
-        maps = maps_of(model, split, self.saliency, session.device)
+        progress = of_stage(session.progress, "maps")
+        maps = maps_of(model, split, self.saliency, session.device, least=FINE, progress=progress)
         size = tuple(split.sample_shape[-2:])
         if isinstance(self.threshold, Soft):
             return split.masked(soften(maps, size))

@@ -9,17 +9,18 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from unspur.core.progress import of_stage
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import UnspurError
 from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import cam_layer
-from unspur.parts.masking import Hidden, fine_tune
-from unspur.saliency.maps import maps_of
+from unspur.parts.masking import Hidden, fine_tune, unmasked_warnings
+from unspur.saliency.maps import FINE, coarse_warnings, maps_of
 from unspur.saliency.threshold import Hard, MeanStd, hide
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import SGD, Optimiser
+from unspur.train.recipe import SGD, Optimiser, require_rate
 from unspur.train.session import Session
 
 
@@ -40,6 +41,9 @@ class RandMask(Method):
     threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k
     finetune_lr: float | None = None  # none: the last rate that ERM used
 
+    def __post_init__(self) -> None:
+        require_rate("finetune_lr", self.finetune_lr)
+
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """Squares need images, and the area that MaskTune would hide needs its maps."""
         if len(train.sample_shape) != 3:
@@ -55,12 +59,16 @@ class RandMask(Method):
         if self.area == "window":
             sides = torch.randint(2, min(height, width) // 2 + 1, (len(train),), generator=generator)
         else:
-            maps = maps_of(model, train, "xgradcam", session.device)
+            progress = of_stage(session.progress, "maps")
+            maps = maps_of(model, train, "xgradcam", session.device, least=FINE, progress=progress)
             shares = hidden_shares(hide(self.threshold, maps, (height, width)))
             sides = (shares * height * width).sqrt().round().long()
         masked = train.masked(BitMask.of(random_squares(sides, height, width, generator)))
         fine_tune(model, masked, self.erm, self.finetune_lr, stage="iteration-1", session=session)
-        return Fit(model, {"erm": erm}, Baseline("erm"), masks=Hidden.of(masked))
+        hidden = Hidden.of(masked)
+        warnings = coarse_warnings(model, train.sample_shape) if self.area == "same_area" else []
+        warnings += unmasked_warnings(hidden.facts(), len(train))
+        return Fit(model, {"erm": erm}, Baseline("erm"), masks=hidden, warnings=warnings)
 
 
 def random_squares(sides: Tensor, height: int, width: int, generator: torch.Generator) -> Tensor:

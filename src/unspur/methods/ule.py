@@ -195,6 +195,11 @@ class _Pair(nn.Module):
         self.student, self.teacher = student, teacher
         self.still = tuple(still)  # not in a list, which would register them once more
 
+    @property
+    def networks(self) -> tuple[nn.Module, nn.Module]:
+        """Both, of which ``forward`` calls one."""
+        return self.teacher, self.student
+
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.teacher(x)
         return logits

@@ -15,7 +15,7 @@ from unspur.methods.base import Baseline, Fit, Method
 from unspur.parts.heads import Compare, Eq3
 from unspur.parts.last_layer import Cached, ChosenBy, Plan, cached, cached_apart, check_head, require_trainable, search
 from unspur.parts.opposition import Distance, Over
-from unspur.parts.select import Rule, validation_groups
+from unspur.parts.select import Rule, few_mined_warnings, validation_groups
 from unspur.parts.student import Scale, new_student
 from unspur.train.session import Session
 
@@ -87,15 +87,20 @@ class ULELastLayer(Method):
         student = new_student(self.student, model, train, session.seed, self.student_weights)
         data = (cached if self.student is None else cached_apart)(model, student, train, val, session)
         figures: dict[str, Any] = {}
+        warnings: list[str] = []
         groups = None
         if val is not None and data.val_x is not None:
             wrong = biased_mistakes(self.plan, data, session) if self.rule == "mined_group" else None
             groups = ChosenBy(self.rule, validation_groups(self.rule, val, wrong))
             figures = {"rule": self.rule} | ({} if wrong is None else {"mined": int(wrong.sum())})
+            warnings = [] if wrong is None else few_mined_warnings(val.y, wrong)
         found = search(self.plan, data, groups, stage=STAGE, session=session)
         found.give(model, student)
-        figures |= {"chosen": found.chosen(), "sensitivity": sensitivity(found.table), "grid": found.table}
-        return Fit(model.eval(), {"student": student.eval()}, Baseline("student", "student"), figures=figures)
+        lams = sensitivity(found.table)
+        figures |= {"chosen": found.chosen(), "sensitivity": lams, "grid": found.table}
+        warnings += plain_warnings(found.chosen()["lam"], lams)
+        stages = {"student": student.eval()}
+        return Fit(model.eval(), stages, Baseline("student", "student"), warnings=warnings, figures=figures)
 
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
         """A student for the teacher ``model``, to take the weights of the stage: those it began with are not needed."""
@@ -111,6 +116,28 @@ def biased_mistakes(plan: Plan, data: Cached, session: Session) -> Tensor:
     plan = plan._replace(lams=(1.0,), l2s=(max(plan.l2s),))
     everybody = ChosenBy("mean", torch.zeros(len(data.val_y), dtype=torch.long))
     return ~search(plan, data, everybody, stage="biased", session=session).right
+
+
+def plain_warnings(chosen: float, lams: Sequence[dict[str, Any]]) -> list[str]:
+    """A sentence if, of several lambdas, 1 was chosen, which is plain training, or was as good as the chosen one.
+
+    ``lams`` is what ``sensitivity`` returns.
+
+    >>> plain_warnings(0.2, [{"lam": 0.2, "score": 0.9}, {"lam": 1.0, "score": 0.8}])
+    []
+    """
+    best = max((row["score"] for row in lams if row["score"] is not None), default=None)
+    tied = [row["lam"] for row in lams if row["score"] == best]
+    if len(lams) < 2 or best is None or 1.0 not in tied:
+        return []
+    how = (
+        f"on validation data {len(tied)} of {len(lams)} lambdas are best, with {best:.4f}"
+        if len(tied) > 1
+        else f"it was the best of {len(lams)} on validation data, with {best:.4f}"
+    )
+    if chosen == 1:
+        return [f"Lambda 1 was chosen, which is plain training, so that nothing was unlearned: {how}."]
+    return [f"Lambda {chosen:g} was chosen by a tie with 1, which is plain training: {how}."]
 
 
 def sensitivity(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unspur.core.progress import Done
 from unspur.errors import require
 
 
@@ -26,6 +27,7 @@ def landscape(
     radius: float = 1.0,
     points: int = 11,
     seed: int = 0,
+    progress: Done | None = None,
 ) -> Landscape:
     """Every measure on a plane spanned by two random directions, filter-normalised (arXiv:1712.09913, section 4).
 
@@ -47,7 +49,7 @@ def landscape(
     moved = copy.deepcopy(model)
     targets = [parameter for parameter in moved.parameters() if parameter.ndim > 1]
     values: dict[str, list[list[float]]] = {name: [] for name in measures}
-    for a in axis:
+    for row, a in enumerate(axis):
         for name in measures:
             values[name].append([])
         for b in axis:
@@ -56,6 +58,8 @@ def landscape(
                     target.copy_(weight + a * one + b * two)
             for name, measure in measures.items():
                 values[name][-1].append(float(measure(moved)))
+        if progress:
+            progress((row + 1) / points)
     return Landscape(tuple(axis), values)
 
 

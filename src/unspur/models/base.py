@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ _PASSIVE = (
     nn.ConstantPad2d,
     nn.ZeroPad2d,
 )
+_NO_MAP = (1, 1)
 
 
 @contextlib.contextmanager
@@ -49,6 +50,11 @@ def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any]) -> Iterator[N
     finally:
         for handle in handles:
             handle.remove()
+
+
+def batch_norms(model: nn.Module) -> list[nn.modules.batchnorm._BatchNorm]:
+    """The layers that normalise by a batch's means and variances, and in evaluation mode by stored ones."""
+    return [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
 
 
 def memory_format(model: nn.Module) -> torch.memory_format:
@@ -79,6 +85,15 @@ def head_of(model: nn.Module) -> nn.Linear:
         if linear:
             return linear[-1]
     raise UnspurError(f"{_name(model)} does not end in a linear layer, so it has no features and head to tell apart.")
+
+
+def last_layer(net: nn.Module) -> tuple[str, nn.Linear | nn.Conv2d]:
+    """The layer that makes the classes, by name: the last that was registered, here and throughout torchvision.
+
+    It is ``head_of`` but for SqueezeNet, whose last layer convolves.
+    """
+    layers = [(name, module) for name, module in net.named_modules() if isinstance(module, nn.Linear | nn.Conv2d)]
+    return layers[-1]
 
 
 def with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,20 +136,36 @@ def channels_first(maps: Tensor, sample_shape: torch.Size) -> Tensor:
     return maps if distance(b, c) <= distance(a, b) else maps.permute(0, 3, 1, 2)
 
 
-def cam_layer(model: nn.Module, sample_shape: torch.Size) -> nn.Module:
-    """The layer for class-activation maps: the last whose output still is a map of the image, and all there is of it.
+class MapLayer(NamedTuple):
+    """A layer whose output is a map of the image, its name, and how many cells the map has."""
+
+    module: nn.Module
+    name: str
+    cells: tuple[int, int]  # rows, columns
+
+
+def map_layer(model: nn.Module, sample_shape: torch.Size, least: int = 1) -> MapLayer:
+    """The last layer whose output still is a map of the image, of ``least`` rows and columns, and all there is of it.
 
     Every layer is watched while a blank image passes. Pooling at the end is left out, because its input shows the same
     finer: `small_cnn` gives 8x8 (its last convolution after batch norm and ReLU) and not the pooled 4x4, as in
     MaskTune's code; a ResNet gives its last block. A layer beside a shortcut does not count, nor does a map of one
-    pixel. There is no map in a network that turns its image into a sequence (a vision transformer) or never convolves.
+    pixel. Where no map is so fine it is the finest there is. There is no map in a network that turns its image into a
+    sequence (a vision transformer) or never convolves.
     """
+    finest: MapLayer | None = None
     if len(sample_shape) == 3:
         x = torch.zeros(1, *sample_shape, device=next(model.parameters()).device, requires_grad=True)
+        names = {module: name for name, module in model.named_modules()}
         with evaluating(model), torch.enable_grad():
-            for module, run in _map_layers(model, x):
-                if _all_passes(model, module, run, x):
-                    return module
+            for module, (run, cells) in _map_layers(model, x):
+                finer = finest is None or min(cells) > min(finest.cells)
+                if finer and _all_passes(model, module, run, x):
+                    finest = MapLayer(module, names[module], cells)
+                    if min(cells) >= least:
+                        break
+    if finest is not None:
+        return finest
     size = "x".join(str(length) for length in sample_shape)
     raise UnspurError(
         f"{_name(model)} on inputs of {size} has no layer that is a map of the image, so it has no "
@@ -142,17 +173,27 @@ def cam_layer(model: nn.Module, sample_shape: torch.Size) -> nn.Module:
     )
 
 
-def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, int]]:
-    """The layers whose last output for ``x`` is a map, the latest first, each with the number of times that it ran."""
-    seen: dict[nn.Module, tuple[int, bool]] = {}  # how often it ran, and whether the last output is a map
+def cam_layer(model: nn.Module, sample_shape: torch.Size, least: int = 1) -> nn.Module:
+    """The layer for class-activation maps, as ``map_layer`` finds it."""
+    return map_layer(model, sample_shape, least).module
+
+
+class _Ran(NamedTuple):
+    times: int
+    cells: tuple[int, int]  # of its last output; (1, 1) is no map
+
+
+def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, _Ran]]:
+    """The layers whose last output for ``x`` is a map, the latest first."""
+    seen: dict[nn.Module, _Ran] = {}
     outputs: list[Tensor] = []  # kept alive, so that no two have the same id
     passive: set[int] = set()
     convolves = False
 
     def watch(module: nn.Module, inputs: object, output: object) -> None:
         nonlocal convolves
-        runs = seen.pop(module, (0, False))[0] + 1
-        is_map = False
+        times = seen.pop(module, _Ran(0, _NO_MAP)).times + 1
+        cells = _NO_MAP
         if isinstance(output, Tensor):
             outputs.append(output)
             # Before the first convolution there is only the image.
@@ -160,14 +201,15 @@ def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, int]]:
             if isinstance(module, _PASSIVE):
                 passive.add(id(output))
             elif output.ndim == 3:  # a sequence: what was a map before is none now
-                seen.update({earlier: (count, False) for earlier, (count, _) in seen.items()})
+                seen.update({earlier: ran._replace(cells=_NO_MAP) for earlier, ran in seen.items()})
             elif output.ndim == 4 and convolves and id(output) not in passive:
-                is_map = math.prod(channels_first(output, x.shape[1:]).shape[2:]) > 1
-        seen[module] = (runs, is_map)
+                rows, columns = channels_first(output, x.shape[1:]).shape[2:]
+                cells = (rows, columns)
+        seen[module] = _Ran(times, cells)
 
     with torch.no_grad(), hooked(model.modules(), watch):
         model(x)
-    return [(module, runs) for module, (runs, is_map) in reversed(seen.items()) if is_map]
+    return [(module, ran) for module, ran in reversed(seen.items()) if math.prod(ran.cells) > 1]
 
 
 def _all_passes(model: nn.Module, module: nn.Module, run: int, x: Tensor) -> bool:

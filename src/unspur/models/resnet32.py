@@ -22,7 +22,6 @@ class ResNet32(ArchSpec):
     """
 
     name: ClassVar[str] = "resnet32"
-    weights: str = "none"  # none, or a file of weights to begin with
 
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
         channels, _, _ = self.images(sample_shape)

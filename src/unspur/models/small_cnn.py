@@ -22,7 +22,6 @@ class SmallCNN(ArchSpec):
 
     name: ClassVar[str] = "small_cnn"
     hidden: int = 256  # units between features and classes; 0: a plain linear head
-    weights: str = "none"  # none, or a file of weights to begin with
 
     def __post_init__(self) -> None:
         super().__post_init__()

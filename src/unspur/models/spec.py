@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from unspur.core.options import added
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError, require
 from unspur.models.base import evaluating
-from unspur.models.classifier import Classifier, Normalize
+from unspur.models.classifier import Classifier, Frozen, Normalize
 from unspur.models.weights import load_state, load_weights
 
 
@@ -25,16 +26,19 @@ class Statistics(NamedTuple):
     std: tuple[float, ...]
 
 
+Freeze = Literal["auto", "none", "norm", "backbone"]
 IMAGENET = Statistics((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
+@dataclass(frozen=True, kw_only=True)
 class ArchSpec(abc.ABC):
     """An architecture. Its subclasses are frozen dataclasses whose fields are its options."""
 
     name: ClassVar[str]
     rgb: ClassVar[bool] = False  # takes three channels only; a grey image is repeated
     published: ClassVar[bool] = False  # somebody offers trained weights
-    weights: str  # "none", a file, or where there are published ones, "default"
+    weights: str = "none"  # none, or a file of weights to begin with
+    freeze: Freeze = added("auto")  # none, norm, backbone, or auto: norm for a network that begins with weights
 
     @abc.abstractmethod
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
@@ -45,15 +49,34 @@ class ArchSpec(abc.ABC):
             self.published or self.weights != "default",
             f"There are no published weights for {self.name}; arch.weights must be none or a file.",
         )
+        require(
+            self.freeze in get_args(Freeze),
+            f"arch.freeze must be auto, none, norm or backbone but got '{self.freeze}'.",
+        )
 
     @property
     def weights_file(self) -> Path | None:
         """The file that ``weights`` names, if it names one."""
         return None if self.weights in ("none", "default") else Path(self.weights)
 
+    @property
+    def frozen(self) -> Frozen:
+        """What of the model does not train.
+
+        Statistics of batch norm that were measured on a million images are better than those of a short fine-tuning's
+        batches, so a network that begins with weights keeps them.
+        """
+        if self.freeze != "auto":
+            return self.freeze
+        return "none" if self.weights == "none" else "norm"
+
     def statistics(self, data: Dataset) -> Statistics | None:
         """What the first layer normalises with; None: nothing."""
         return Statistics(data.mean, data.std) if data.mean is not None and data.std is not None else None
+
+    def adapt(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """A published state dict by the names that the network here has."""
+        return state
 
     def build(self, data: Dataset, seed: int = 0) -> Classifier:
         """A model for the samples and classes of ``data``, drawn with ``seed``; global random state is left alone."""
@@ -64,9 +87,9 @@ class ArchSpec(abc.ABC):
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             net = self.network(shape, classes)
-        model = Classifier(self.name, self._first_layer(data), net)
+        model = Classifier(self.name, self._first_layer(data), net, self.frozen)
         if self.weights_file:
-            load_weights(model, self.weights_file)
+            load_weights(model, self.weights_file, self.adapt)
         self._check(model, shape, classes)
         return model
 
@@ -75,8 +98,7 @@ class ArchSpec(abc.ABC):
 
         The weights that it once began with are not looked for again: their file may be gone, or the network be away.
         """
-        bare: ArchSpec = replace(self, weights="none")  # type: ignore[type-var]
-        model = bare.build(data)
+        model = replace(self, weights="none", freeze=self.frozen).build(data)
         load_state(model, state, source)
         return model
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from unspur.data.base import Dataset
 from unspur.errors import DataMissing, require
+from unspur.models.base import last_layer
 from unspur.models.spec import IMAGENET, ArchSpec, Statistics
 from unspur.models.torchvision_compat import import_torchvision
-from unspur.models.weights import last_layer
 
 _WITH_SIDE_HEADS = ("googlenet", "inception_v3")
+_SIDE_HEADS = ("aux1.", "aux2.", "AuxLogits.")  # what those call them
+# Their weights were trained on pixels from -1 to 1. torchvision turns ImageNet's normalisation into that again inside
+# the network if it is told to; here the first layer does it, which is stored with the weights.
+_FROM_MINUS_ONE = Statistics((0.5,) * 3, (0.5,) * 3)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,16 @@ class Torchvision(ArchSpec):
         return None if self._enum() else super().weights_file
 
     def statistics(self, data: Dataset) -> Statistics | None:
-        return IMAGENET if self.weights != "none" else super().statistics(data)
+        if self.weights == "none":
+            return super().statistics(data)
+        return _FROM_MINUS_ONE if self.name in _WITH_SIDE_HEADS else IMAGENET
+
+    def adapt(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        if self.name in _WITH_SIDE_HEADS:
+            return {name: value for name, value in state.items() if not name.startswith(_SIDE_HEADS)}
+        if self.name.startswith("densenet"):  # its files have the names of before 2018, such as norm.1 for norm1
+            return {re.sub(r"(\.denselayer\d+\.\w+)\.(\d\.)", r"\1\2", name): t for name, t in state.items()}
+        return state
 
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
         build = import_torchvision().models.get_model_builder(self.name)
@@ -56,12 +70,14 @@ class Torchvision(ArchSpec):
                 f"The published weights of {self.name} cannot be downloaded ({error}); get {enum.url} elsewhere "
                 f"and use --set arch.weights=FILE."
             ) from None
+        if self.name in _WITH_SIDE_HEADS:
+            net.transform_input = False  # type: ignore[assignment]
         return _with_head(net, classes)
 
     def _extra(self, sample_shape: torch.Size) -> dict[str, Any]:
         """What some builders must be told when they load no weights themselves."""
         if self.name in _WITH_SIDE_HEADS:
-            return {"aux_logits": False, "init_weights": True, "transform_input": self.weights != "none"}
+            return {"aux_logits": False, "init_weights": True}
         if self.name.startswith("vit_"):
             _, height, width = self.images(sample_shape)
             patch = int(self.name.rpartition("_")[2])

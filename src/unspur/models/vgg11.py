@@ -26,7 +26,6 @@ class VGG11(ArchSpec):
 
     name: ClassVar[str] = "vgg11"
     width: float = 1.0  # times the channels of every layer
-    weights: str = "none"  # none, or a file of weights to begin with
 
     def __post_init__(self) -> None:
         super().__post_init__()

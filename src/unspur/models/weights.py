@@ -2,41 +2,85 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from unspur.core.files import read_tensors
-from unspur.errors import UnspurError
+from unspur.errors import UnspurError, require
+from unspur.models.base import last_layer
 from unspur.models.classifier import Classifier, Normalize
+
+Adapt = Callable[[dict[str, Tensor]], dict[str, Tensor]]  # of a published file: the same by the names used here
+
+# What torch.load raises for files that hold something else: text may begin like a pickle, and go on as none.
+_UNREADABLE = (
+    pickle.UnpicklingError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+)
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, or of a torch state dict read without running any code in it."""
+    """The tensors of a safetensors file, or of a torch state dict read without running any code in it.
+
+    A file that has a name like torchvision's, which end in the beginning of the file's own hash, must have that hash.
+    """
+    if not path.exists():
+        raise UnspurError(f"The weights file {path} does not exist; arch.weights must be none or name a file.")
+    if not path.is_file():
+        raise UnspurError(f"arch.weights must name a file of weights, but {path} is none.")
+    _require_named_hash(path)
     if path.suffix == ".safetensors":
         return read_tensors(path)[0]
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise UnspurError(f"The weights file {path} does not exist.") from None
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError):
+    except OSError as error:
+        raise UnspurError(f"The weights file {path} cannot be read ({error.strerror or error}).") from None
+    except _UNREADABLE:
         raise UnspurError(f"{path} is neither a safetensors file nor a plain torch state dict; convert it.") from None
     if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
         raise UnspurError(f"{path} holds more than a state dict; save only the model's state_dict().")
     return dict(state)
 
 
-def load_weights(model: Classifier, path: Path) -> None:
+def _require_named_hash(path: Path) -> None:
+    named = re.search(r"-([0-9a-f]{8,64})\.pth$", path.name)
+    if named is None:
+        return
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UnspurError(f"The weights file {path} cannot be read ({error.strerror or error}).") from None
+    require(
+        found.startswith(named[1]),
+        f"{path} is damaged or another file: by its name its SHA-256 begins with {named[1]}, but it begins with "
+        f"{found[: len(named[1])]}; get it again, or rename it if that part of its name is no hash.",
+    )
+
+
+def load_weights(model: Classifier, path: Path, adapt: Adapt = dict) -> None:
     """Load ``path`` into ``model``.
 
     The file is a whole model as written by a run, whose normalisation then replaces the model's, or the state dict of
-    the bare network. A head for another number of classes stays out, and the model keeps the one it was built with.
+    the bare network, which ``adapt`` gives the names that the network has. A head for another number of classes stays
+    out, and the model keeps the one it was built with.
     """
     state = read_weights(path)
     prefix = "net." if any(name.startswith("net.") for name in state) else ""
+    state = state if prefix else adapt(state)
     head, layer = last_layer(model.net)
     stored = state.get(f"{prefix}{head}.weight")
     if stored is not None and stored.shape[1:] == layer.weight.shape[1:] and len(stored) != len(layer.weight):
@@ -55,16 +99,9 @@ def load_state(model: Classifier, state: Mapping[str, Tensor], source: str) -> N
         state = {name.removeprefix("net."): t for name, t in state.items() if not name.startswith("normalize.")}
     if misfit := _misfit(state, model.net.state_dict()):
         raise UnspurError(f"{source} does not fit {model.arch}: {misfit}.")
-    model.net.load_state_dict(state, strict=False)
-
-
-def last_layer(net: nn.Module) -> tuple[str, nn.Linear | nn.Conv2d]:
-    """The layer that makes the classes, by name: the last that was registered, here and throughout torchvision.
-
-    It is ``head_of`` but for SqueezeNet, whose last layer convolves.
-    """
-    layers = [(name, module) for name, module in net.named_modules() if isinstance(module, nn.Linear | nn.Conv2d)]
-    return layers[-1]
+    own = model.net.state_dict()  # a state dict that knows its version, without which some networks refuse to load
+    own.update(state)
+    model.net.load_state_dict(own)
 
 
 def _misfit(state: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unspur.core.files import read_json, write_json
+from unspur.core.progress import counting
 from unspur.errors import DataMissing, RunFailed, UnspurError, require, unknown
 from unspur.papers.dcwp import TABLES as DCWP
 from unspur.papers.large_lr import TABLES as LARGE_LR
@@ -72,23 +73,25 @@ def reproduce(
         in_full = setup in wanted
         planned[setup] = [setup.config(seed, own) for seed in seeds] if in_full else _ended(setup, seeds, own, runs)
     writable(results)
-    for setup, configs in planned.items():
-        if not configs:
-            found.skip(setup, f"left out by --only {' --only '.join(only)}.")
-        for config in configs:
-            try:
-                result, measured = _measure(table, setup, config, runs, data_dir)
-            except (DataMissing, RunFailed) as error:
-                label = found.skip(setup, str(error))
-                if isinstance(error, RunFailed):
-                    found.failed.append(label)
-                say(f"Skipped {label}: {error}")
-                break
-            if result["status"] == "done":
-                found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
-            else:
-                found.diverged(setup, result)
-            write_json(file, found.all(made))
+    with counting(f"reproduce {table.key}", sum(map(len, planned.values()))) as advance:
+        for setup, configs in planned.items():
+            if not configs:
+                found.skip(setup, f"left out by --only {' --only '.join(only)}.")
+            for config in configs:
+                try:
+                    result, measured = _measure(table, setup, config, runs, data_dir)
+                except (DataMissing, RunFailed) as error:
+                    label = found.skip(setup, str(error))
+                    if isinstance(error, RunFailed):
+                        found.failed.append(label)
+                    say(f"Skipped {label}: {error}")
+                    break
+                if result["status"] == "done":
+                    found.add(setup, result, measured, Run.create(runs, config).training_accuracy())
+                else:
+                    found.diverged(setup, result)
+                write_json(file, found.all(made))
+                advance(1)
     whole = found.all(made)
     if found.ended:  # else a table that is there may know more
         write_json(file, whole)

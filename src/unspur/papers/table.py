@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, cast
 from unspur.data.files.fetch import DataFiles
 from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.analysis import figures
-from unspur.evaluation.scores import ScoreName, predict
+from unspur.evaluation.scores import Predictions, ScoreName, predict
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config, configure
 from unspur.runs.folder import Run
@@ -92,7 +92,9 @@ _kept_training: dict[Path, float] = {}
 def _selective(run: Run, data_dir: Path | None) -> dict[str, Any]:
     if run.folder not in _kept:
         data = run.config.data.load(DataFiles(data_dir))
-        _kept[run.folder] = selective_scores(run.load_model(data, "erm"), run.load_model(data), data, 0.9)
+        _kept[run.folder] = selective_scores(
+            Predictions(run.load_model(data, "erm")), Predictions(run.load_model(data)), data, 0.9
+        )
     return _kept[run.folder]
 
 

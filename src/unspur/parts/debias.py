@@ -158,5 +158,5 @@ def prune_for_good(
 ) -> nn.Module:
     """Prune ``model``, with its batch normalisation measured again, and return a copy as the stage ``pruned``."""
     prune(model, masks)
-    settle_batch_norm(model, train, debias.order(recipe), recipe.batch_size, session)
+    settle_batch_norm(model, Place(train, recipe.batch_size, "pruned", session), debias.order(recipe))
     return copy.deepcopy(model)

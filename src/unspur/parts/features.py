@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+import sys
 import time
 from pathlib import Path
 
@@ -15,17 +15,20 @@ from unspur.data.base import Split
 from unspur.data.files.fetch import cache_folder
 from unspur.errors import UnspurError, require
 from unspur.models.base import evaluating, head_of, hooked, with_features
+from unspur.models.inference import available, fastest
 from unspur.train.session import Session
 
+BATCH = 50  # what stays in a CPU's cache is faster
 WORTH_KEEPING = 5.0  # seconds of computing from which features are kept for other runs
 
 
 def features_of(model: nn.Module, split: Split, session: Session, stage: str) -> Tensor:
     """What goes into the head of ``model`` for every sample of ``split``, in evaluation mode: (samples, features).
 
-    A fit that is started again finds them under ``stage``. What took long to compute is also kept in the user's cache,
-    under a key of all that it depends on (the frozen weights, the samples, threads and versions), so that another seed
-    or another method with the same frozen network finds it there; the cache can be deleted at any time.
+    They are computed in the fastest way that there is (models/inference.py), which differs from the model's own in the
+    last digits. A fit that is started again finds them under ``stage``. What took long to compute is also kept in the
+    user's cache, under a key of all that it depends on (the frozen weights, the samples, threads and versions), so that
+    another seed or another method with the same frozen network finds it there; the cache can be deleted at any time.
     """
     if (state := session.load(stage)) is not None:
         found: Tensor = state["features"]
@@ -37,8 +40,7 @@ def features_of(model: nn.Module, split: Split, session: Session, stage: str) ->
         begin = time.monotonic()
         features = _compute(model, split, session, stage)
         if time.monotonic() - begin > WORTH_KEEPING:
-            with contextlib.suppress(OSError):  # a cache that cannot be written costs time, not the run
-                write_tensors(path, {"features": features})
+            _keep(path, features)
     session.save(stage, {"features": features})
     return features.to(session.device)
 
@@ -64,12 +66,25 @@ def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:
 
 def _compute(model: nn.Module, split: Split, session: Session, stage: str) -> Tensor:
     parts = []
-    order = torch.arange(len(split)).split(250)
-    with evaluating(model), torch.no_grad():
-        for number, batch in enumerate(split.batches(order, session.device), 1):
-            parts.append(with_features(model, batch.x)[0].cpu())
-            session.progress(stage, number / len(order))
+    order = torch.arange(len(split)).split(BATCH)
+    session.counts(stage, len(split), "images")
+    way = fastest(model, split.batch(order[0][:2], session.device).x, len(split))
+    for number, batch in enumerate(split.batches(order, session.device), 1):
+        parts.append(way.features(batch.x).cpu())
+        session.progress(stage, number / len(order))
     return torch.cat(parts)
+
+
+def _keep(path: Path, features: Tensor) -> None:
+    try:
+        write_tensors(path, {"features": features})
+    except OSError as error:  # it costs time, not the run
+        reason = error.strerror or error
+        print(
+            f"Features cannot be kept in {path.parent} ({reason}), so the next run computes them again; free it or let "
+            "UNSPUR_CACHE name a folder that can be written.",
+            file=sys.stderr,
+        )
 
 
 def _kept(path: Path) -> Tensor | None:
@@ -77,14 +92,14 @@ def _kept(path: Path) -> Tensor | None:
         return None
     try:
         return read_tensors(path)[0]["features"]
-    except UnspurError:  # not whole: it is computed anew and replaced
+    except (UnspurError, KeyError):  # deleted just now, or not whole: they are computed again and replace it
         return None
 
 
 def _key(model: nn.Module, split: Split, device: torch.device) -> str:
     """A hash of everything that the features depend on."""
     digest = hashlib.sha256()
-    digest.update(f"{model} {device.type} {torch.__version__} {torch.get_num_threads()}".encode())
+    digest.update(f"{model} {device.type} {available()}".encode())
     head = {id(p) for p in head_of(model).parameters()}
     for name, value in model.state_dict(keep_vars=True).items():
         if id(value) not in head:

@@ -14,6 +14,8 @@ from unspur.train.loop import train as train_model
 from unspur.train.recipe import Constant, Optimiser
 from unspur.train.session import Session
 
+UNMASKED = 1 / 3  # of the images: more of them without a mask, and much of the fine-tuning is plain training
+
 
 class HiddenFacts(TypedDict, total=False):
     """How much is hidden, of how many images nothing is, and what the masks cost to keep."""
@@ -50,6 +52,23 @@ class Hidden(NamedTuple):
             return {}
         parts = torch.arange(self.images).split(2000)
         return {"mask_bits": torch.cat([BitMask.of(self.mask.keep(part) < 0.5).bits for part in parts])}
+
+
+def unmasked_warnings(facts: HiddenFacts, images: int) -> list[str]:
+    """A sentence if nothing is hidden of any of ``images``, or nothing of too many of them.
+
+    >>> unmasked_warnings({"images_unmasked": 33}, 100)
+    []
+    """
+    left = facts["images_unmasked"]
+    if left == images:
+        return [f"Nothing was masked in any of the {images:,} images: the fine-tuning was plain training."]
+    if left > UNMASKED * images:
+        return [
+            f"{left:,} of {images:,} images were left without a mask: nothing in their maps exceeds the threshold. "
+            "Lower it (--set threshold.num_std=1), or hide the same share of every image (--set threshold=top_k)."
+        ]
+    return []
 
 
 def fine_tune(

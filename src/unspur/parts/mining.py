@@ -5,12 +5,14 @@ Mining looks at the samples as they are stored, without augmentation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
 
+from unspur.core.progress import of_stage
 from unspur.data.base import Split, aligned_with
 from unspur.errors import UnspurError, require
 from unspur.train.loop import outputs
@@ -21,6 +23,7 @@ from unspur.train.recipe import SGD, Adam, Optimiser
 from unspur.train.session import Session
 
 STAGE = "mining"
+NAMED = 5  # classes that a sentence names; it counts the rest
 GIVEN_UP = 0.5  # a class of which more is mined was not learned: no shortcut, whatever it is, misses most of a class
 
 
@@ -60,18 +63,31 @@ class Mined(NamedTuple):
         return {name: taken.nonzero().squeeze(1) for name, taken in parts.items() if taken is not None}
 
     def warnings(self) -> list[str]:
-        """A sentence for each class of which nothing is mined, or most of it."""
+        """A sentence for the classes of which nothing is mined, and one for those of which most is."""
+        labels: list[int] = self.y.unique().tolist()
+        share = {label: float(self.train[self.y == label].double().mean()) for label in labels}
+        none = [str(label) for label in labels if share[label] == 0]
+        most = [f"{label} ({100 * share[label]:.0f} %)" for label in labels if share[label] > GIVEN_UP]
         said = []
-        for label in self.y.unique().tolist():
-            share = float(self.train[self.y == label].double().mean())
-            if share == 0:
-                said.append(f"No sample of class {label} was mined, so none of it is drawn more often.")
-            elif share > GIVEN_UP:
-                said.append(
-                    f"Of class {label} {100 * share:.0f} % was mined: the biased model gave the class up, which says "
-                    "nothing of a shortcut. Lower mining.training.lr, or take another miner."
-                )
+        if none:
+            said.append(f"No sample of {_classes(none)} was mined, so none of it is drawn more often.")
+        if most:
+            said.append(
+                f"Most of {_classes(most)} was mined: the biased model gave that up, which says nothing of a shortcut. "
+                "Lower the rate of its training, or take another miner."
+            )
         return said
+
+
+def _classes(names: Sequence[str]) -> str:
+    """Classes by name, the first few where they are many.
+
+    >>> _classes(["3"]), _classes(["1", "2", "4", "5", "6", "8"])
+    ('class 3', 'classes 1, 2, 4, 5, 6 and 1 more')
+    """
+    more = len(names) - NAMED
+    some = ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"class{'es' if len(names) > 1 else ''} {some}"
 
 
 def _require_training(recipe: Optimiser) -> None:
@@ -186,21 +202,29 @@ def misclassified(
 
 def wrong(model: nn.Module, split: Split, session: Session) -> Tensor:
     """Which samples ``model`` gets wrong."""
-    parts = [(logits.argmax(1) != batch.y).cpu() for batch, logits in outputs(model, split, session.device)]
+    seen = outputs(model, split, session.device, progress=of_stage(session.progress, "mistakes"))
+    parts = [(logits.argmax(1) != batch.y).cpu() for batch, logits in seen]
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.bool)
 
 
-def require_both(mined: Tensor) -> None:
-    """Stop, with what to do about it, when nothing or everything is mined: then there are no two groups to balance."""
+def require_both(
+    mined: Tensor,
+    recipe: str = "mining.training",
+    instead: str = ", or take another miner (mining=gce, erm or ensemble)",
+) -> None:
+    """Stop, with what to do about it, when nothing or everything is mined: then there are no two groups to balance.
+
+    ``recipe`` is the setting of the biased model's training, ``instead`` what else helps.
+    """
     if not mined.any():
         raise UnspurError(
             f"Mining found no bias-conflicting sample among {len(mined)}: the biased model explains them all. Train it "
-            f"less (mining.training.epochs), or take another miner (mining=gce, erm or ensemble)."
+            f"less ({recipe}.epochs){instead}."
         )
     if mined.all():
         raise UnspurError(
             f"Mining took all {len(mined)} samples for bias-conflicting: the biased model explains none. Train it more "
-            f"(mining.training.epochs), or take another miner (mining=gce, erm or ensemble)."
+            f"({recipe}.epochs){instead}."
         )
 
 

@@ -128,7 +128,12 @@ def pruned_facts(masks: Masks) -> PrunedFacts:
 
 
 def pruned_warnings(masks: Masks) -> list[str]:
-    """A sentence for each layer of which nothing is left."""
+    """A sentence if nothing was pruned, and one for each layer of which nothing is left."""
+    if masks and all(bool(mask.all()) for mask in masks.values()):
+        return [
+            "The masks keep every weight, so that nothing was pruned; raise masks.steps, masks.lr or masks.l1, or "
+            "lower masks.start."
+        ]
     dead = [name for name, mask in masks.items() if not mask.any()]
     return [f"Nothing is left of {name}: it was pruned whole; lower masks.l1 or masks.steps." for name in dead]
 

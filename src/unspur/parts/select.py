@@ -66,6 +66,21 @@ def mined_groups(y: Tensor, wrong: Tensor) -> Tensor:
     return torch.full_like(group, -1).masked_scatter(~few, kept)
 
 
+def few_mined_warnings(y: Tensor, wrong: Tensor) -> list[str]:
+    """A sentence if too little of every class was mined for ``mined_groups`` to make a group of it.
+
+    >>> y = torch.tensor([0] * 12 + [1] * 12)
+    >>> few_mined_warnings(y, torch.arange(24) < 10)  # ten mistakes in class 0 are enough
+    []
+    """
+    if bool((torch.bincount(y[wrong], minlength=1) >= FEW).any()):
+        return []
+    return [
+        f"Of {len(y):,} validation images {int(wrong.sum())} were mined, in no class {FEW} or more: the choice was "
+        "made by the accuracy on each class alone, which a shortcut may raise."
+    ]
+
+
 def group_accuracies(correct: Tensor, group: Tensor) -> Tensor:
     """The accuracy of each candidate on each group: (candidates, samples) to (candidates, groups).
 
@@ -161,6 +176,7 @@ class BestOnMined(Carry):
     """
 
     saved: ClassVar[tuple[str, ...]] = ("best",)
+    judges: ClassVar[bool] = True
 
     def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> None:
         self.model, self.val, self.mined, self.session = model, val, mined, session

@@ -40,7 +40,7 @@ def new_student(arch: str | None, teacher: nn.Module, train: Split, seed: int, w
         mean, std = None, None  # the teacher repeats grey images
     spec: ArchSpec = arch_named(arch)
     if weights is not None:
-        spec = replace(spec, weights=weights)  # type: ignore[type-var]
+        spec = replace(spec, weights=weights)
     return spec.build(Dataset("train", train, train, {}, classes, mean=mean, std=std), seed=seed)
 
 

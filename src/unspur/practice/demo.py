@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unspur.core.files import write_text
-from unspur.core.progress import ProgressBar
-from unspur.practice.audit.audit import Settings, silent
+from unspur.core.progress import ProgressBar, silent
+from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.stored import audit_into
 from unspur.practice.audit.target import target_named
 from unspur.report.runs_page import write_report
@@ -57,7 +57,8 @@ def run_demo(out: Path, *, progress: bool = False) -> Demo:
     rest = [config for method, config in configs.items() if method != "erm"]
     results += [run(config, out / "runs", resume=True, progress=progress) for config in rest]
     report = out / "report.html"
-    write_report([Run.create(out / "runs", config).folder for config in configs.values()], report, None)
+    with ProgressBar("report") if progress else nullcontext(silent) as shown:
+        write_report([Run.create(out / "runs", config).folder for config in configs.values()], report, None, shown)
     return Demo(audit, report, results)
 
 

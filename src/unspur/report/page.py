@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from unspur.core.files import write_text
+from unspur.core.progress import Done
 from unspur.errors import UnspurError
 from unspur.report.charts import FRAME
 from unspur.report.pictures import scale
@@ -68,9 +69,9 @@ class Rendered(NamedTuple):
     failed: list[Failure]
 
 
-def write_page(page: Page, out: Path) -> list[Failure]:
+def write_page(page: Page, out: Path, progress: Done | None = None) -> list[Failure]:
     """Write ``page`` to the file ``out``; returns which of its sections failed."""
-    text, failed = render(page)
+    text, failed = render(page, progress)
     try:
         write_text(out, text)
     except OSError as error:
@@ -78,14 +79,22 @@ def write_page(page: Page, out: Path) -> list[Failure]:
     return failed
 
 
-def render(page: Page) -> Rendered:
+def render(page: Page, progress: Done | None = None) -> Rendered:
     """The page's text. A section that fails leaves a sentence in its place, and the others are not lost."""
     environment = _environment()
     script = (HERE / "page.js").read_text(encoding="utf-8")
     failed: list[Failure] = []
+    made, total = 0, len(page.head) + sum(len(part.sections) for part in page.parts)
 
     def shown(sections: Sequence[Placed]) -> Markup:
-        return Markup("").join(_shown(environment, each, failed) for each in sections)
+        nonlocal made
+        texts = []
+        for each in sections:
+            texts.append(_shown(environment, each, failed))
+            made += 1
+            if progress:
+                progress(made / total)
+        return Markup("").join(texts)
 
     text = environment.get_template("page.html.j2").render(
         title=page.title,

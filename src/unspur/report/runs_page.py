@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from unspur.core.progress import Progress, of_stage, silent
 from unspur.errors import UnspurError
 from unspur.report.context import RunContext, RunsContext, open_runs
 from unspur.report.page import Page, Part, placed, write_page
@@ -23,7 +24,9 @@ class WrittenReport(TypedDict):
     failed: dict[str, str]  # parts that could not be made, and why
 
 
-def write_report(runs: Sequence[Path], out: Path, data_dir: Path | None = None) -> WrittenReport:
+def write_report(
+    runs: Sequence[Path], out: Path, data_dir: Path | None = None, progress: Progress = silent
+) -> WrittenReport:
     """Write a page about the run folders ``runs`` to the file ``out``.
 
     A folder that cannot be read is an error, and nothing is written; a part of the page that cannot be made is not.
@@ -34,7 +37,7 @@ def write_report(runs: Sequence[Path], out: Path, data_dir: Path | None = None) 
         raise UnspurError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}.")
     distinct = {folder.resolve(): folder for folder in runs}
     context = open_runs(list(distinct.values()), data_dir)
-    failed = write_page(page_of(context), out)
+    failed = write_page(page_of(context), out, of_stage(progress, "sections"))
     return {
         "report": str(out),
         "headline": None if HEADLINE.name in dict(failed) else page_headline(context),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unspur.core.files import read_json, write_json, write_tensors
+from unspur.core.progress import Progress, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import require, unknown
@@ -26,6 +27,7 @@ def analyze(
     foreground: str | None = None,
     around: bool = False,
     samples: int = SAMPLES,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Compute every metric of the finished run in ``folder`` and store them there as analysis.json.
 
@@ -37,6 +39,7 @@ def analyze(
     stored.finished()  # or it is an error
     require(samples >= 1, f"--samples must be at least 1 but got {samples}.")
     data = stored.config.data.load(DataFiles(data_dir))
+    stored.require_unchanged(data)
     name = test or usual_test(data)
     if name not in data.tests:
         raise unknown("test set", name, data.tests)
@@ -50,6 +53,7 @@ def analyze(
         around=around,
         samples=samples,
         seed=stored.config.seed,
+        progress=progress,
     )
     if maps:
         write_tensors(folder / MAPS_FILE, maps)

@@ -84,7 +84,7 @@ def configure(
     """
     spec = dataset_named(data)
     config = Config(method_named(method)(), spec(), arch_named(arch or spec.usual_arch), seed)
-    for key, text in sorted(pairs(settings), key=lambda pair: pair[0].count(".")):
+    for key, text in sorted(pairs(settings), key=lambda pair: _comes_first(pair[0])):
         if (now := current_key(config.method, key)) != key:
             say(f"The setting {key} of {method} is now called {now}.")
         config = _with_setting(config, now, text)
@@ -104,8 +104,12 @@ def _with_setting(config: Config, key: str, text: str) -> Config:
 
 def configure_data(name: str, settings: Iterable[str] = ()) -> DataSpec:
     """A data set alone, from its name and ``data.KEY=VALUE`` settings."""
-    spec: DataSpec = dataset_named(name)()
-    for key, text in pairs(settings):
+    return with_data_settings(dataset_named(name)(), settings)
+
+
+def with_data_settings(spec: DataSpec, settings: Iterable[str]) -> DataSpec:
+    """``spec`` changed by ``data.KEY=VALUE`` settings; no others are allowed."""
+    for key, text in sorted(pairs(settings), key=lambda pair: _comes_first(pair[0])):
         part, _, rest = key.partition(".")
         if part != "data" or not rest:
             raise UnspurError(
@@ -113,6 +117,11 @@ def configure_data(name: str, settings: Iterable[str] = ()) -> DataSpec:
             )
         spec = with_option(spec, rest, text, key)
     return spec
+
+
+def _comes_first(key: str) -> tuple[int, bool]:
+    """In what order keys are set: what others are part of first, and a table before its columns."""
+    return key.count("."), key != "data.csv"
 
 
 def pairs(settings: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from lightning_fabric import Fabric
 from torch import nn
 
-from unspur.core.progress import ProgressBar
+from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory
+from unspur.core.progress import Progress, ProgressBar, of_stage, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation.attribution_observer import Attributions
-from unspur.evaluation.scores import TestScores, evaluate, predict
+from unspur.evaluation.scores import Predictions, TestScores, only_class
 from unspur.methods.base import Fit
 from unspur.methods.facts import Facts
 from unspur.parts.mining import mining_quality
@@ -24,7 +25,7 @@ from unspur.runs.config import Config
 from unspur.runs.folder import Run
 from unspur.runs.result import ENDED, Result, Status
 from unspur.train.observers import Dynamics, Together
-from unspur.train.session import Session, leave_group, silent
+from unspur.train.session import Session, leave_group
 
 
 def run(
@@ -32,6 +33,7 @@ def run(
     out: Path = Path("runs"),
     *,
     data_dir: Path | None = None,
+    files: DataFiles | None = None,
     devices: int = 1,
     resume: bool = False,
     follow: int | None = None,
@@ -42,7 +44,8 @@ def run(
 
     An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written. With
     ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also shows where attributions lie and
-    how much of what that neuron fires for is spurious; the weights are the same with and without.
+    how much of what that neuron fires for is spurious; the weights are the same with and without. ``files`` are those
+    in ``data_dir``, where a command has listed them already.
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
@@ -53,7 +56,7 @@ def run(
         return result
     if stored.started and not resume and not result:
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
-    loaded = Loaded.of(config, data_dir)
+    loaded = Loaded.of(config, files or DataFiles(data_dir))
     config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices)
     if follow is not None:
         _followed(config, loaded.data, follow).check(loaded.model)
@@ -64,7 +67,7 @@ def run(
         if devices == 1:
             return _work(fabric_for(config), stored, lambda: loaded, progress, follow)
         fabric = fabric_for(config, devices=devices, strategy="ddp_spawn")
-        load = partial(Loaded.of, config, data_dir)  # each process for itself
+        load = partial(_load, config, data_dir)  # each process for itself
         rest: dict[str, Any] = {"stored": stored, "load": load, "progress": progress, "follow": follow}
         together: Result = fabric.launch(partial(_work_together, **rest))
         return together
@@ -77,9 +80,13 @@ class Loaded(NamedTuple):
     model: nn.Module
 
     @classmethod
-    def of(cls, config: Config, data_dir: Path | None) -> Loaded:
-        data = config.data.load(DataFiles(data_dir))
+    def of(cls, config: Config, files: DataFiles) -> Loaded:
+        data = config.data.load(files)
         return cls(data, config.arch.build(data, seed=config.seed))
+
+
+def _load(config: Config, data_dir: Path | None) -> Loaded:
+    return Loaded.of(config, DataFiles(data_dir))
 
 
 def fabric_for(config: Config, **options: Any) -> Fabric:
@@ -101,11 +108,13 @@ def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
 
 def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool, follow: int | None = None) -> Result:
     config, leader = stored.config, fabric.is_global_zero
-    bar = ProgressBar(stored.folder.name) if progress and leader else None
+    bar = ProgressBar(config.method.name) if progress and leader else None
     session = Session(fabric, stored.folder, bar or silent)
 
     def end(status: Status, **rest: Any) -> Result:
         # Every rank comes here; one writes, and what it returns is the run's result.
+        if status in ENDED:
+            session.finish()
         return stored.end(status, session.seconds, fabric.world_size, **rest) if leader else {}  # type: ignore[typeddict-item]
 
     with bar or contextlib.nullcontext():
@@ -114,7 +123,7 @@ def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: boo
             followed = [] if follow is None else [_followed(config, data, follow)]
             session.observer = Together([Dynamics(data.train), *followed])
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
-            return end("done", **(_found(stored, fit, data) if leader else {}))
+            return end("done", **(_found(stored, fit, data, bar or silent) if leader else {}))
         except Diverged as error:
             return end("diverged", reason=str(error), stage=error.stage, step=error.step)
         except Exception as error:
@@ -124,18 +133,26 @@ def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: boo
             raise RunFailed(reason) from error
 
 
-def _found(stored: Run, fit: Fit, data: Dataset) -> dict[str, Any]:
+def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str, Any]:
     """Store what ``fit`` returned, score it, and return the blocks of result.json that say so."""
     stored.keep(fit, data)
-    tests = evaluate(fit.model, data)
+    result = Predictions(fit.model, "result", progress)
+    stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
+    tests = result.scores(data)
+    dead = _learned_nothing(fit, data, progress)
     return {
         "sizes": {"train": len(data.train), "val": len(data.val)},
         "tests": tests,
-        "stages": {name: {"tests": evaluate(stage, data)} for name, stage in fit.stages.items()},
+        "stages": {name: {"tests": stage.scores(data)} for name, stage in stages.items()},
         "baseline": fit.baseline._asdict() if fit.baseline else None,
         "trained": fit.trained,
         "facts": _facts(fit, data),
-        "warnings": [*one_class_warnings(tests, data.classes), *_no_change(fit, data), *fit.warnings],
+        "warnings": [
+            *dead,
+            *one_class_warnings(tests, data.classes),
+            *(_no_change(stages[fit.baseline.stage], result, data) if fit.baseline and _repairs(fit) else []),
+            *fit.warnings,
+        ],
     }
 
 
@@ -152,12 +169,24 @@ def one_class_warnings(tests: dict[str, TestScores], classes: tuple[str, ...]) -
     ]
 
 
-def _no_change(fit: Fit, data: Dataset) -> list[str]:
-    """A sentence if a repair predicts for every validation image what its baseline does."""
-    if fit.baseline is None or fit.baseline.role != "before" or not len(data.val):
+def _learned_nothing(fit: Fit, data: Dataset, progress: Progress) -> list[str]:
+    """A sentence if the network predicts one class for all that it was trained on."""
+    label = only_class(fit.model, data.train, of_stage(progress, "result on train"))
+    if label is None:
         return []
-    before, after = (predict(model, data.val).argmax(1) for model in (fit.stages[fit.baseline.stage], fit.model))
-    if bool((before != after).any()):
+    return [
+        f"The training ended with a network that predicts the class '{data.classes[label]}' for every training image: "
+        "it has learned nothing; lower the learning rate (`unspur probe` finds the highest that converges)."
+    ]
+
+
+def _repairs(fit: Fit) -> bool:
+    return fit.baseline is not None and fit.baseline.role == "before"
+
+
+def _no_change(before: Predictions, after: Predictions, data: Dataset) -> list[str]:
+    """A sentence if a repair predicts for every validation image what its baseline does."""
+    if not len(data.val) or bool((before.of(data.val, "val").argmax(1) != after.of(data.val, "val").argmax(1)).any()):
         return []
     count = f"{len(data.val):,} validation images"
     return [f"The repair changed nothing: the result predicts the same as before for all {count}."]
@@ -174,6 +203,8 @@ def _facts(fit: Fit, data: Dataset) -> Facts:
 def _reason(error: Exception) -> str:
     if isinstance(error, UnspurError):
         return str(error)
+    if is_out_of_memory(error):
+        return f"The run stopped: {OUT_OF_MEMORY}."
     if isinstance(error, OSError):
         return f"The run stopped: {error.strerror or error}; free what is short and go on with --resume."
     return f"The run stopped on an error in the program: {type(error).__name__}: {error}"

@@ -24,7 +24,7 @@ from unspur.models.classifier import Classifier
 from unspur.models.weights import load_state
 from unspur.runs.config import Config, key_of
 from unspur.runs.result import ENDED, FORMAT, Result, Status, read_result
-from unspur.train.session import CHECKPOINTS
+from unspur.train.session import CHECKPOINTS, LOG
 from unspur.version import __version__, commit
 
 
@@ -83,7 +83,7 @@ class Run:
         return (self.folder / "config.json").exists()
 
     def result(self) -> Result | None:
-        """What result.json says, or None while the run has not ended."""
+        """What result.json says, or None while the run has not ended; checkpoints of a run that has are deleted."""
         path = self.folder / "result.json"
         if not path.exists():
             return None
@@ -92,6 +92,8 @@ class Run:
             result["key"] == self.key,
             f"{path} is not the result of this run; delete it and run again with --resume.",
         )
+        if result["status"] in ENDED:  # a process that was killed just then may have left them
+            shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
         return result
 
     def finished(self) -> Result:
@@ -105,10 +107,13 @@ class Run:
 
     def log(self) -> list[dict[str, Any]]:
         """The lines that the training has noted, an epoch or a number of steps each."""
-        path, lines = self.folder / "metrics.jsonl", []
+        path, lines = self.folder / LOG, []
         if not path.exists():
             return []
-        for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        whole = path.read_text(encoding="utf-8", errors="replace")
+        if not (self.folder / "result.json").exists():  # its last line may be half-written
+            whole = whole[: whole.rfind("\n") + 1]
+        for number, text in enumerate(whole.splitlines(), 1):
             try:
                 line = json.loads(text)
             except ValueError:
@@ -185,15 +190,29 @@ class Run:
 
     def _check_classes(self, data: Dataset) -> None:
         """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
-        path = self.folder / "data.json"
-        if not path.exists():
-            return
-        stored = read_json(path)
-        require(isinstance(stored, dict), f"{path} is not what a run writes; restore or delete it.")
-        if (trained := stored.get("classes")) != list(data.classes):
+        stored = self._names_of_data()
+        if stored and (trained := stored.get("classes")) != list(data.classes):
             raise UnspurError(
                 f"{self.folder} was trained for the classes {trained}, but the data has {list(data.classes)}."
             )
+
+    def require_unchanged(self, data: Dataset) -> None:
+        """Refuse the user's own images if they have changed since: what was trained on may now be in the test set."""
+        content = (self._names_of_data() or {}).get("content")
+        require(
+            not content or content == data.content,
+            f"The images of {self.folder} have changed since it was trained; put them back, train again, or score it "
+            "on other images with `unspur evaluate RUN FOLDER`.",
+        )
+
+    def _names_of_data(self) -> dict[str, Any] | None:
+        path = self.folder / "data.json"
+        if not path.exists():
+            return None
+        stored = read_json(path)
+        require(isinstance(stored, dict), f"{path} is not what a run writes; restore or delete it.")
+        names: dict[str, Any] = stored
+        return names
 
     def stages(self) -> Mapping[str, Path]:
         """Stored stages by name."""
@@ -207,7 +226,8 @@ def _ready(model: nn.Module) -> nn.Module:
 
 def _names(data: Dataset) -> dict[str, Any]:
     values = {name: list(names) for name, names in data.attribute_values.items()}
-    return {"classes": list(data.classes), "attribute_values": values, "note": data.note}
+    own = {"content": data.content} if data.content else {}
+    return {"classes": list(data.classes), "attribute_values": values, "note": data.note, **own}
 
 
 def writable(folder: Path) -> None:

@@ -6,13 +6,14 @@ import contextlib
 from pathlib import Path
 from typing import TypedDict
 
-from unspur.core.progress import ProgressBar
+from unspur.core.progress import ProgressBar, silent
+from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
 from unspur.runs.config import Config
 from unspur.runs.experiment import Loaded, fabric_for
 from unspur.train.probe import Probe, Trial, highest_rate
 from unspur.train.recipe import Optimiser
-from unspur.train.session import Session, silent
+from unspur.train.session import Session
 
 
 class TrialBlock(TypedDict):
@@ -47,7 +48,7 @@ def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = 
             f"{config.method.name} has no setting erm.lr whose highest value could be found; see `unspur methods`."
         )
     probe = getattr(config.method, "probe", Probe())
-    data, model = Loaded.of(config, data_dir)
+    data, model = Loaded.of(config, DataFiles(data_dir))
     bar = ProgressBar("probe") if progress else None
     with bar or contextlib.nullcontext():
         session = Session(fabric_for(config), progress=bar or silent, seed=config.seed)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from unspur.core.progress import RunsBar
+from unspur.core.progress import counting
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import require, unknown
 from unspur.evaluation.analysis import figures
@@ -148,15 +148,18 @@ def sweep(
     data = str(data_dir) if data_dir else None
     queue = [Job(config.to_json(), str(out), data, analyze) for config in left]
     outcomes: dict[str, Outcome] = {}
-    bar = RunsBar(len(configs), len(configs) - len(left)) if progress else None
-    with bar or nullcontext(), closing(ENGINES[engine](queue, jobs)) as ended:
+    bar = counting("sweep", len(configs), len(configs) - len(left)) if progress else nullcontext(_uncounted)
+    with bar as advance, closing(ENGINES[engine](queue, jobs)) as ended:
         for number, outcome in ended:
             outcomes[left[number].key] = outcome
             if outcome.reason:
                 say(f"{Run.create(out, left[number]).folder.name} {outcome.status}: {outcome.reason}")
-            if bar:
-                bar.ended()
+            advance(1)
     return summary(points, out, outcomes)
+
+
+def _uncounted(count: int) -> None:
+    """Nobody is shown how many runs have ended."""
 
 
 def _unfinished(stored: Run, analyze: bool) -> bool:

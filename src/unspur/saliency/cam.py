@@ -61,6 +61,7 @@ def cam(
     layer: nn.Module | None = None,
     target: Tensor | None = None,
     kind: CamKind = "xgradcam",
+    rectified: bool = False,
 ) -> Tensor:
     """Where in ``x`` the model sees class ``target``: maps (n, h, w) at the layer's own resolution, never negative.
 
@@ -69,6 +70,9 @@ def cam(
     package grad-cam, whose maps these are before it stretches them to [0, 1] and to the size of the image. The model
     runs in evaluation mode, and is left as it was: modes, statistics, gradients and which parameters have them.
 
+    XGradCAM divides by a channel's sum, which behind a ReLU is not negative; a layer within a block may lie before one.
+    ``rectified`` takes of the layer's output what a ReLU would let through.
+
     "scorecam" needs a forward pass for each channel of the layer; the others need one in all.
     """
     if kind not in get_args(CamKind):
@@ -76,6 +80,8 @@ def cam(
     layer = layer or cam_layer(model, x.shape[1:])
     *tensors, target = _around(model, x, layer, target)
     activations, gradients = (channels_first(tensor, x.shape[1:]) for tensor in tensors)
+    if rectified:
+        activations = activations.relu()
     if kind == "scorecam":
         return _weighted(_scores(model, x, activations, target).softmax(1), activations).relu_()
     return FROM_GRADIENTS[kind](activations, gradients).relu_()

@@ -11,9 +11,11 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from unspur.core.progress import Done
 from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
+from unspur.train.batch_norm import BATCHES, settle_batch_norm
 from unspur.train.losses import Loss, cross_entropy
 from unspur.train.moments import Carry, Minimised, Moment
 from unspur.train.orders import Order, Passes, Place
@@ -55,40 +57,78 @@ def train(
 
     Without an ``objective`` the mean of ``loss`` is minimised; stop rules look at ``loss`` in any case. ``order`` says
     which samples come when, ``carry`` what lives through the training beside the model. A loss that is not finite
-    raises Diverged. Works on several devices where the objective's loss is one value a sample.
+    raises Diverged. Works on several devices where the objective's loss is one value a sample. Batch norm is measured
+    again at the end, and at that of each round in which evaluation mode decides something.
     """
     if not len(split):
         raise UnspurError(f"There is nothing to train on: the training set of stage '{stage}' is empty.")
     model.to(memory_format=memory_format(model))  # type: ignore[call-overload]
     trained = [p for p in model.parameters() if p.requires_grad]
     optimiser = recipe.optimiser(trained)
-    done, finished = 0, False
-    if state := session.load(stage):
-        model.load_state_dict(state["model"])
-        optimiser.load_state_dict(state["optimiser"])
-        for carried, saved in zip(carry, state["carry"], strict=True):
-            carried.load(saved)
-        done, finished = state["round"], state["finished"]
+    at = _Progress.load(stage, session, model, optimiser, carry)
     module, optimiser = session.fabric.setup(model, optimiser)
     steps = order.rounds(len(split), recipe, session.fabric.world_size)
     place = Place(split, recipe.batch_size, stage, session)
     work = _Stage(place, recipe, objective or classify(loss), order, carry, steps, trained)
-    while done < len(steps) and not finished:
-        line = work.round(done, module, optimiser)
+    judged = recipe.reached(1.0, 0.0) or any(carried.judges for carried in carry)
+    while at.round < len(steps) and not at.finished:
+        line = work.round(at.round, module, optimiser)
         _equalise_buffers(session.fabric, model)
-        done += 1
+        at.round += 1
+        at.settled = judged and work.settle(model, at.round)
         if reached := reaching(model, split, recipe, session, loss):
-            finished, (line["accuracy"], line["loss"]) = True, reached
+            at.finished, (line["accuracy"], line["loss"]) = True, reached
         for carried in carry:
             line |= carried.figures()
         line |= session.observer.figures() if session.observer else {}
-        counted = done if order.counts == "epoch" else sum(steps[:done])
+        counted = at.round if order.counts == "epoch" else sum(steps[: at.round])
         session.log(stage, **{order.counts: counted}, **line)
-        saved = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "round": done, "finished": finished}
-        session.save(stage, saved | {"carry": [carried.state() for carried in carry]})
+        at.save(stage, session, model, optimiser, carry)
+    if at.round and not at.settled and work.settle(model, at.round):
+        at.settled = True
+        at.save(stage, session, model, optimiser, carry)
     model.eval()
     if not _answers(model, split, session):  # the last step's weights have had no loss that could tell
-        raise Diverged(stage, sum(steps[:done]))
+        raise Diverged(stage, sum(steps[: at.round]))
+
+
+@dataclass
+class _Progress:
+    """How far a training has come: what its checkpoint holds beside model, optimiser and what is carried along."""
+
+    round: int = 0
+    finished: bool = False  # the stop rules hold
+    settled: bool = False  # batch norm has been measured with these weights
+
+    @classmethod
+    def load(
+        cls,
+        stage: str,
+        session: Session,
+        model: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        carry: Sequence[Carry],
+    ) -> _Progress:
+        """Give everything the state of the last checkpoint, if there is one."""
+        state = session.load(stage)
+        if not state:
+            return cls()
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        for carried, saved in zip(carry, state["carry"], strict=True):
+            carried.load(saved)
+        return cls(state["round"], state["finished"], state.get("settled", False))
+
+    def save(
+        self,
+        stage: str,
+        session: Session,
+        model: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        carry: Sequence[Carry],
+    ) -> None:
+        states = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
+        session.save(stage, states | vars(self) | {"carry": [carried.state() for carried in carry]})
 
 
 def _answers(model: nn.Module, split: Split, session: Session) -> bool:
@@ -149,6 +189,10 @@ class _Stage(NamedTuple):
                 session.progress(stage, (step + 1) / all_steps)
         return sums.means(fabric) | {"lr": optimiser.param_groups[0]["lr"]}
 
+    def settle(self, model: nn.Module, rounds: int) -> bool:
+        """Measure batch norm after so many rounds, on no more batches than these had."""
+        return settle_batch_norm(model, self.place, self.order, min(BATCHES, sum(self.steps[:rounds])))
+
     def _epoch(self, step: int) -> float:
         """How far schedules are that count epochs, where the order counts steps."""
         return self.recipe.epochs * step / sum(self.steps)
@@ -182,10 +226,12 @@ class _Stage(NamedTuple):
         fabric.backward(loss, **only)
 
 
-def measure(model: nn.Module, split: Split, session: Session, loss: Loss = cross_entropy) -> tuple[float, float]:
+def measure(
+    model: nn.Module, split: Split, session: Session, loss: Loss = cross_entropy, progress: Done | None = None
+) -> tuple[float, float]:
     """Accuracy and mean loss of ``model`` on ``split`` in evaluation mode."""
     total = torch.zeros(2, dtype=torch.float64)
-    for batch, logits in outputs(model, split, session.device):
+    for batch, logits in outputs(model, split, session.device, progress=progress):
         total += torch.stack([(logits.argmax(1) == batch.y).sum(), loss(logits, batch).sum()]).cpu()
     accuracy, mean_loss = (total / len(split)).tolist()
     return accuracy, mean_loss
@@ -212,7 +258,11 @@ def reaching(
 
 @torch.no_grad()
 def outputs(
-    model: nn.Module, split: Split, device: torch.device | str = "cpu", batch_size: int = 250
+    model: nn.Module,
+    split: Split,
+    device: torch.device | str = "cpu",
+    batch_size: int = 250,
+    progress: Done | None = None,
 ) -> Iterator[tuple[Batch, Tensor]]:
     """Each batch of ``split`` in order with the model's logits, in evaluation mode; the mode is put back.
 
@@ -220,9 +270,12 @@ def outputs(
     """
     was_training = model.training
     model.eval()
+    order = torch.arange(len(split)).split(batch_size)
     try:
-        for batch in split.batches(torch.arange(len(split)).split(batch_size), device):
+        for number, batch in enumerate(split.batches(order, device), 1):
             yield batch, model(batch.x)
+            if progress:
+                progress(number / len(order))
     finally:
         model.train(was_training)
 

@@ -44,6 +44,7 @@ class Carry:
     """Something that lives through a training and is saved with it, such as weights of groups or a mean of losses."""
 
     saved: ClassVar[tuple[str, ...]] = ()  # the attributes that change, tensors or plain values
+    judges: ClassVar[bool] = False  # whether something is decided by how ``figures`` finds the model in evaluation mode
 
     def see(self, moment: Moment) -> None:
         """Change after a step; the only place where a training may change anything but its model."""

@@ -79,7 +79,7 @@ class Probe:
         state = session.load("probe") or {"trials": []}
         trials = [Trial(*values) for values in state["trials"]]
         for rate in self._rates(recipe.lr, trials):
-            trials.append(self._try(model, split, replace(recipe, lr=rate), session, loss, len(trials)))
+            trials.append(self._try(model, split, replace(recipe, lr=rate), session, loss))
             session.save("probe", {"trials": [list(trial) for trial in trials]})
         return trials
 
@@ -115,9 +115,7 @@ class Probe:
             return Trial(lr, None, None, False)
         return Trial(lr, accuracy, loss, _learned(accuracy, loss, judged))
 
-    def _try(
-        self, model: nn.Module, split: Split, recipe: Optimiser, session: Session, loss: Loss, number: int
-    ) -> Trial:
+    def _try(self, model: nn.Module, split: Split, recipe: Optimiser, session: Session, loss: Loss) -> Trial:
         wanted = self.steps * recipe.batch_size
         short = replace(
             recipe,
@@ -126,11 +124,8 @@ class Probe:
             until_accuracy=None,
             until_loss=None,
         )
-        most = 2 * self.tries
         quiet = Session(
-            session.fabric,
-            progress=lambda _, done: session.progress("probe", (number + done) / most),
-            seed=session.seed,
+            session.fabric, progress=lambda _, done: session.progress(f"rate {recipe.lr:g}", done), seed=session.seed
         )
         trained, some = copy.deepcopy(model), split.subset(_order(split, session)[:wanted])
         try:

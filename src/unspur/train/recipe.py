@@ -117,6 +117,14 @@ LARGEST_RATE = torch.finfo(torch.float32).max  # weights have no larger numbers
 Schedule = Constant | StepDecay | MultiStep | Drop | Cosine | WarmupStableDecay
 
 
+def require_rate(name: str, rate: float | None) -> None:
+    """Stop at a learning rate that is none; None is a rate to be known later."""
+    require(
+        rate is None or 0 < rate <= LARGEST_RATE,
+        f"{name} must be above 0 and at most {LARGEST_RATE:.2g} but got {rate}.",
+    )
+
+
 @dataclass(frozen=True)
 class Recipe(ABC):
     """What every optimiser has in common; use SGD, Adam, AdamW or Adadelta."""
@@ -133,7 +141,7 @@ class Recipe(ABC):
     asam: float = 0.0  # radius rho of adaptive sharpness-aware minimisation, which takes two passes a step; 0: off
 
     def __post_init__(self) -> None:
-        require(0 < self.lr <= LARGEST_RATE, f"lr must be above 0 and at most {LARGEST_RATE:.2g} but got {self.lr}.")
+        require_rate("lr", self.lr)
         require(self.epochs >= 0, f"epochs must be at least 0 but got {self.epochs}.")
         require(self.batch_size >= 1, f"batch_size must be at least 1 but got {self.batch_size}.")
         require(0 <= self.weight_decay < math.inf, f"weight_decay must be a number from 0 but got {self.weight_decay}.")

@@ -1,26 +1,30 @@
-"""What a fit needs from outside itself: a seed, devices, a place for checkpoints, and somebody to tell."""
+"""What a fit needs from outside itself: a seed, devices, a place for checkpoints, and somebody to show progress to."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from lightning_fabric import Fabric
 
-from unspur.core.files import write_text
+from unspur.core.files import append_text, write_text
+from unspur.core.progress import Progress, silent
 from unspur.train.checkpoints import load_state, save_state
 from unspur.train.moments import Observer
 
 CHECKPOINTS = "checkpoints"  # the subfolder, deleted when the run has ended
+LOG = "metrics.jsonl"
 
 
-def silent(stage: str, done: float) -> None:
-    """Tell nobody how far a stage has come."""
+@runtime_checkable
+class Counting(Protocol):
+    """Somebody to tell who can show a rate."""
+
+    def counts(self, stage: str, total: int, what: str) -> None: ...
 
 
 def leave_group() -> None:
@@ -35,13 +39,16 @@ class Session:
     A fit is a fixed sequence of stages. Each saves its state under its own name as it goes; a fit that is started
     again finds those states, passes at once through what was done, and goes on from there to the same bits.
     Without a folder nothing is saved.
+
+    A checkpoint holds the stage's lines of the log as well, and is what counts: metrics.jsonl is written whole from
+    them by the first ``save`` of a session and by ``finish``, and in between lines are added to its end.
     """
 
     def __init__(
         self,
         fabric: Fabric | None = None,
         folder: Path | None = None,
-        progress: Callable[[str, float], None] = silent,
+        progress: Progress = silent,
         observer: Observer | None = None,
         seed: int = 0,
     ) -> None:
@@ -52,6 +59,7 @@ class Session:
         self.observer = observer
         self.seed = seed
         self.history: dict[str, list[dict[str, Any]]] = {}
+        self._new: list[str] | None = None  # lines that the log lacks; None: it must be written whole
         self._began, self._earlier = time.monotonic(), 0.0
 
     @cached_property
@@ -64,6 +72,11 @@ class Session:
         """The time this fit has taken, what an interrupted process had saved included."""
         return self._earlier + time.monotonic() - self._began
 
+    def counts(self, stage: str, total: int, what: str) -> None:
+        """Tell whoever shows progress that ``stage`` goes through ``total`` of ``what``, for a rate a second."""
+        if isinstance(self.progress, Counting):
+            self.progress.counts(stage, total, what)
+
     @property
     def device(self) -> torch.device:
         return self.fabric.device
@@ -74,6 +87,7 @@ class Session:
             return None
         saved = load_state(self._path(self.folder, stage))
         self.history[stage] = json.loads(saved["history"].numpy().tobytes())
+        self._new = None
         self._earlier = max(self._earlier, saved["seconds"])
         state: dict[str, Any] = saved["state"]
         return state
@@ -85,16 +99,30 @@ class Session:
             history = torch.frombuffer(bytearray(json.dumps(self.history.get(stage, [])), "utf-8"), dtype=torch.uint8)
             saved = {"state": state, "history": history, "seconds": self.seconds}
             save_state(self._path(self.folder, stage), saved)
-            write_text(self.folder / "metrics.jsonl", self.lines())
+            if self._new is None:
+                self._write_log(self.folder)
+            elif self._new:
+                append_text(self.folder / LOG, "".join(self._new))
+            self._new = []
+
+    def finish(self) -> None:
+        """Write the log whole: a process that was killed behind its last checkpoint may not have added its lines."""
+        if self.folder and self.fabric.is_global_zero and any(self.history.values()):
+            self._write_log(self.folder)
 
     def log(self, stage: str, **values: float) -> None:
         """Add a line to the stage's history; it becomes a line of metrics.jsonl at the next ``save``."""
         self.history.setdefault(stage, []).append({"stage": stage, **values})
+        if self._new is not None:
+            self._new.append(_json_line(self.history[stage][-1]))
 
-    def lines(self) -> str:
-        """The history as JSON lines, stage by stage."""
-        return "".join(json.dumps(line) + "\n" for lines in self.history.values() for line in lines)
+    def _write_log(self, folder: Path) -> None:
+        write_text(folder / LOG, "".join(_json_line(line) for lines in self.history.values() for line in lines))
 
     @staticmethod
     def _path(folder: Path, stage: str) -> Path:
         return folder / CHECKPOINTS / f"{stage}.safetensors"
+
+
+def _json_line(line: dict[str, Any]) -> str:
+    return json.dumps(line) + "\n"

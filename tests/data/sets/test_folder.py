@@ -135,7 +135,10 @@ def test_a_command_that_loads_twice_lists_the_folder_once(root, cache, monkeypat
     files, spec = DataFiles(), Folder(root=str(root), size=8)
     first, again = spec.load(files), spec.load(files)
     assert listed == [spec] and torch.equal(first.train.y, again.train.y)
-    Folder(root=str(root), size=8, seed=1).load(files)  # another set is listed for itself
+    Folder(root=str(root), size=4, seed=1).load(files)  # other pixels and parts of the same files
+    assert len(listed) == 1
+    with pytest.raises(UnspurError, match=r"table\.csv"):
+        Folder(root=str(root), csv="table.csv").load(files)  # a table is listed for itself
     assert len(listed) == 2
 
 
@@ -347,3 +350,12 @@ def test_a_strangers_folder_trains_from_end_to_end(tmp_path, root, csv):
     result = run(configure("erm", "folder", "small_cnn", 0, settings), tmp_path / "runs")
     assert result["status"] == "done" and result["tests"]["test"]["n"] == 8  # a fifth of 40; 16 to 19 of each class
     assert len(result["tests"]["test"]["groups"]) == (4 if csv else 2)
+
+
+def test_a_link_to_itself_is_named(tmp_path):
+    root = class_folders(tmp_path / "own", cat=2, dog=2)
+    (root / "cat" / "loop").symlink_to("loop")
+    with pytest.raises(UnspurError, match=r"cat/loop cannot be read \(.*symbolic links\); remove it"):
+        Folder(root=str(root)).listing()
+    with pytest.raises(UnspurError, match="does not exist"):
+        Folder(root=str(root / "cat" / "loop")).listing()

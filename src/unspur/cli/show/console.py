@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
+from typing import Any
 
 from rich.console import Console
+from rich.text import Text
+
+TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reverse what follows
+
+
+def plain(text: str, keep: str = "\n\t") -> str:
+    """``text`` with control characters spelt out: names of files and classes must not steer the terminal.
+
+    >>> plain("a\\x1b[31mred"), plain("two\\nlines", keep=""), plain("caf\u00e9")
+    ('a\\\\x1b[31mred', 'two\\\\nlines', 'caf\u00e9')
+    """
+    return "".join(letter if letter in keep or not _steers(letter) else _spelt(letter) for letter in text)
+
+
+def _steers(letter: str) -> bool:
+    return letter in TURNING or unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
+
+
+def _spelt(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
+class _Plain(Console):
+    """A console that prints names as they are spelt, whatever is in them."""
+
+    def render_str(self, text: str, **options: Any) -> Text:  # all text, also that of tables, comes through here
+        return super().render_str(plain(text), **options)
 
 
 def console() -> Console:
     # Piped output is as wide as tables with many columns need.
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    return _Plain() if sys.stdout.isatty() else _Plain(width=160)
 
 
 def percent(share: float | None) -> str:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from unspur.cli.show.console import console
@@ -39,12 +40,12 @@ def _print_groups(splits: Mapping[str, Any]) -> None:
     attributes: Mapping[str, str] = next(
         (group["attributes"] for content in splits.values() for group in content["groups"]), {}
     )
-    for heading, footer in zip(("class", *attributes), ("all", *("" for _ in attributes)), strict=True):
+    for heading, footer in zip(("class", *map(escape, attributes)), ("all", *("" for _ in attributes)), strict=True):
         table.add_column(heading, footer)
     for split, content in splits.items():
         table.add_column(_short(split), f"{content['n']:,}", justify="right")
     for names, counts in itertools.islice(rows.items(), MOST_GROUPS):
-        table.add_row(*names, *(f"{counts.get(split, 0):,}" for split in splits))
+        table.add_row(*map(escape, names), *(f"{counts.get(split, 0):,}" for split in splits))
     out = console()
     out.print(table)
     if len(rows) > MOST_GROUPS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from unspur.cli.show.console import console, percent
@@ -22,7 +23,7 @@ def print_result(result: Mapping[str, Any]) -> None:
     if result["status"] != "done":
         console().print(f"{_title(result)} {result['status']}: {result['reason']}", markup=False)
         return
-    table = Table(title=_title(result), title_justify="left")
+    table = Table(title=escape(_title(result)), title_justify="left")
     table.add_column("stage")
     table.add_column("test set")
     for heading in COLUMNS.values():

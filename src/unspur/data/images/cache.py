@@ -28,7 +28,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from torch import Tensor
 
-from unspur.core.files import write_json
+from unspur.core.files import in_bytes, write_json
 from unspur.core.progress import counting
 from unspur.data.images.decode import SquareFit
 from unspur.data.images.workers import CHUNK, Decoded, Decoders, Task, WriteFailed, cores
@@ -196,18 +196,6 @@ class Cache:
             yield save
         finally:
             flush()
-
-
-def in_bytes(count: int) -> str:
-    """A number of bytes as people say it.
-
-    >>> in_bytes(640), in_bytes(7_680), in_bytes(1_300_000_000)
-    ('640 bytes', '7.7 kB', '1.3 GB')
-    """
-    if count < 1000:
-        return f"{count} bytes"
-    power = next((power for power in (1, 2, 3) if count < 1000 ** (power + 1)), 4)
-    return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
 class _Mapping:

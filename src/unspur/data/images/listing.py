@@ -57,7 +57,7 @@ def list_table(
     *,
     file: str,
     label: str,
-    split: str = "",
+    split: str | None = "",
     split_path: Path | None = None,
     attributes: Sequence[str] = (),
     images: str = "",
@@ -65,7 +65,7 @@ def list_table(
     """The images that the table at ``path`` names, below the folder ``images`` of ``root``.
 
     ``file``, ``label``, ``split`` and ``attributes`` are columns; without ``split`` the column of that name is taken
-    where there is one. The splits may stand in a table of their own, at ``split_path``.
+    where there is one, unless it is None. The splits may stand in a table of their own, at ``split_path``.
     """
     real, table = _real(root), read_table(path)
     files = _check_files(real, table, table.column(file, "data.file"), images)
@@ -74,7 +74,9 @@ def list_table(
         require(attributes.count(name) == 1, f"data.attributes names the column '{name}' more than once.")
         require(name != label, f"data.attributes names the column '{name}', which is the label.")
     columns = {name: table.column(name, "data.attributes") for name in attributes}
-    if split_path:
+    if split is None:
+        splits = None
+    elif split_path:
         splits = _splits_of(table, table.columns[file], read_table(split_path), file, split or SPLIT)
     elif split or SPLIT in table.columns:
         splits = split_names(table, table.column(split or SPLIT, "data.split"))
@@ -191,13 +193,13 @@ class Walk:
     def scan(self, folder: str) -> tuple[list[str], list[ImageFile]]:
         """The folders and the images directly in ``folder``, each sorted by name."""
         folders, files = list[str](), list[ImageFile]()
-        for entry in sorted(os.scandir(self.root / folder), key=lambda entry: entry.name):
+        for entry in self._entries(folder):
             name = os.path.join(folder, entry.name)
             if not _is_utf8(name):
                 raise UnspurError(f"The name of {os.fsencode(self.root / name)!r} is not UTF-8; rename it.")
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
+            if _is_folder(entry):
                 require(
                     not entry.is_symlink(), f"The folder {self.root / name} is a link; put the images there instead."
                 )
@@ -211,6 +213,12 @@ class Walk:
                 self._others.append(name)
         return folders, files
 
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            return sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise UnspurError(f"The folder {self.root / folder} cannot be read ({error.strerror}).") from None
+
     def below(self, folder: str) -> Iterator[ImageFile]:
         """The images in ``folder`` and in the folders below it."""
         folders, files = self.scan(folder)
@@ -221,6 +229,13 @@ class Walk:
     def notes(self) -> tuple[str, ...]:
         others = self._others
         return (f"Files left out for not being images: {len(others):,}, such as {others[0]}.",) if others else ()
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:  # such as a link to itself
+        raise UnspurError(f"{entry.path} cannot be read ({error.strerror}); remove it.") from None
 
 
 def _nothing_in(root: Path, loose: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor
 
+from unspur.core.files import user_path
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Split
 from unspur.data.images.cache import MappedImages
@@ -64,30 +66,48 @@ class Folder(DataSpec):
             )
 
     def load(self, files: DataFiles) -> Dataset:
-        listing, images, content = stored_images(
-            files.once(self, self.listing),
-            files.cache,
-            self.size,
-            self.fit,
-            skip_broken=self.skip_broken,
-            on_demand=self.stream,
-        )
+        listing, images, content = self.images_of(self.listed(files), files)
         return assemble(
             self.name, listing, images, content, val=self.val, test=self.test, seed=self.seed, augment=self.augment
         )
 
-    def listing(self) -> Listing:
-        """The images with labels, splits and attributes; none is opened."""
+    def images_of(
+        self, listing: Listing, files: DataFiles
+    ) -> tuple[Listing, MappedImages | ImagesOnDemand, Sequence[bytes]]:
+        """The listed images that can be decoded, their pixels and a hash of each one's content."""
+        return stored_images(
+            listing, files.cache, self.size, self.fit, skip_broken=self.skip_broken, on_demand=self.stream
+        )
+
+    @property
+    def table(self) -> Path:
+        """Where the table is that ``csv`` names."""
+        return _table_path(user_path(self.root), self.csv)
+
+    def training_content(self, files: DataFiles) -> set[bytes]:
+        """The hashes of the images that ``load`` gives for training."""
+        listing, _, content = self.images_of(self.listed(files), files)
+        y = codes(listing.labels, names_in_order(listing.labels))
+        parts, _ = partition(listing, y, self.val, self.test, self.seed)
+        return {content[number] for number in parts["train"].tolist()}
+
+    def listed(self, files: DataFiles) -> Listing:
+        """``listing``, made once for a command, whatever size and shares are tried on it."""
+        table = (self.csv, self.file, self.images, self.label, self.split, self.split_csv, self.attributes)
+        return files.once((self.name, self.root, *table), self.listing)
+
+    def listing(self, splits: bool = True) -> Listing:
+        """The images with labels, splits (unless told not to look for them) and attributes; none is opened."""
         require(bool(self.root), "The data set 'folder' needs your images' folder; name it with --set data.root=PATH.")
-        root = Path(self.root).expanduser()
+        root = user_path(self.root)
         if not self.csv:
             return list_folder(root)
         return list_table(
             root,
-            _table_path(root, self.csv),
+            self.table,
             file=self.file,
             label=self.label,
-            split=self.split,
+            split=self.split if splits else None,
             split_path=_table_path(root, self.split_csv) if self.split_csv else None,
             attributes=self.attributes,
             images=self.images,
@@ -119,8 +139,25 @@ def assemble(
 
     notes = [*listing.notes, *drawn, *duplicates(listing, parts, content)]
     return Dataset(
-        name, split("train", augment), split("val"), {"test": split("test")}, classes, values, note=" ".join(notes)
+        name,
+        split("train", augment),
+        split("val"),
+        {"test": split("test")},
+        classes,
+        values,
+        note=" ".join(notes),
+        content=_digest(parts, content),
     )
+
+
+def _digest(parts: dict[str, Tensor], content: Sequence[bytes]) -> str:
+    """A hash of every image of every split."""
+    digest = hashlib.sha256()
+    for part, index in parts.items():
+        digest.update(part.encode())
+        for number in index.tolist():
+            digest.update(content[number])
+    return digest.hexdigest()[:32]
 
 
 def duplicates(listing: Listing, parts: dict[str, Tensor], content: Sequence[bytes]) -> list[str]:
@@ -138,5 +175,5 @@ def duplicates(listing: Listing, parts: dict[str, Tensor], content: Sequence[byt
 
 
 def _table_path(root: Path, name: str) -> Path:
-    path = Path(name).expanduser()
+    path = user_path(name)
     return root / path if (root / path).exists() or not path.exists() else path

@@ -9,6 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from unspur.core.memory import require_memory
 from unspur.core.seeds import data_stream
 from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
@@ -38,6 +39,13 @@ class Synthetic(DataSpec):
         for name in ("train", "test"):
             require(getattr(self, name) > 0, f"{name} must be at least 1 but got {getattr(self, name)}.")
         require(self.val >= 0, f"val must be at least 0 but got {self.val}.")
+
+    def require_memory(self, bytes_each: int) -> None:
+        """Stop before anything is drawn if so many samples do not fit into memory, at ``bytes_each`` of a sample."""
+        count = self.train + self.val + self.test
+        require_memory(
+            count * bytes_each, f"{count:,} samples of {self.name}", "lower data.train, data.val or data.test"
+        )
 
     def labels(self, part: str, count: int) -> tuple[Tensor, Tensor]:
         """The samples' classes, and their values of the shortcut: independent in tests, mostly equal elsewhere."""
@@ -87,6 +95,7 @@ class Parity(Synthetic):
         return {"core": bits < self.core, "spurious": (bits >= self.core) & ~noise, "noise": noise}
 
     def load(self, files: DataFiles) -> Dataset:
+        self.require_memory(12 * (self.core + self.spurious + self.noise))  # drawn in 8 bytes a bit, kept in 4
         train, val, test = (self._split(part, getattr(self, part)) for part in ("train", "val", "test"))
         names = ("even", "odd")
         return Dataset(self.name, train, val, {"unbiased": test}, names, {"spurious": names})
@@ -125,6 +134,7 @@ class MoonStar(Synthetic):
         require(self.size >= 16 and self.size % 2 == 0, f"size must be even and at least 16 but got {self.size}.")
 
     def load(self, files: DataFiles) -> Dataset:
+        self.require_memory(9 * self.size**2)  # a byte a pixel, and eight numbers while a quadrant is drawn
         train, val, test = (self._split(part, getattr(self, part)) for part in ("train", "val", "test"))
         quadrants = {"quadrants": ("top left, bottom right", "top right, bottom left")}
         return Dataset(self.name, train, val, {"unbiased": test}, ("moon", "star"), quadrants)

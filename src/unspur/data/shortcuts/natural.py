@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 from torch.nn import functional
 
+from unspur.core.progress import counting
 from unspur.data.base import Images
 from unspur.data.mini.digits import load_mini
 from unspur.data.shortcuts.corruptions import CORRUPTIONS, corrupt
@@ -34,9 +35,11 @@ class Corruption:
 
     def apply(self, images: Tensor, values: Tensor, generator: torch.Generator) -> Tensor:
         planted = to_rgb(images).clone()
-        for value in values.unique().tolist():
-            chosen = (values == value).nonzero().squeeze(1)
-            planted[chosen] = corrupt(planted[chosen], self.names[value], generator)
+        with counting("corrupting images", len(images)) as advance:
+            for value in values.unique().tolist():
+                chosen = (values == value).nonzero().squeeze(1)
+                planted[chosen] = corrupt(planted[chosen], self.names[value], generator)
+                advance(len(chosen))
         return planted
 
     def region(self, sample_shape: torch.Size) -> None:

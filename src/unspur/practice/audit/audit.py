@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from unspur.core.progress import silent
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.data_findings import DataFindings, data_findings
 from unspur.practice.audit.findings import Audit, Finding
@@ -18,10 +19,6 @@ from unspur.practice.audit.swap_test import swap_test
 from unspur.practice.audit.verdict import judge
 
 Progress = Callable[[str, float], None]  # a stage, and how far it is (0 to 1)
-
-
-def silent(stage: str, done: float) -> None:
-    """No progress is shown."""
 
 
 @dataclass(frozen=True)

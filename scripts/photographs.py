@@ -1,0 +1,122 @@
+"""Every method on photographs with a shortcut: worst group and mean of groups, written as runs end.
+
+    python scripts/photographs.py [--sets petscapes,isic,tagged] [--methods erm,masktune,...] [--seeds 0,1,2]
+                                  [--runs runs] [--data-dir DIR]
+
+What is trained is what `unspur train METHOD SET` chooses for photographs; methods on frozen features say so in their
+row. `tagged` is CIFAR-10 (JPEG)'s cats and dogs, 96 pixels wide, with a watermark that names the class on 95 % of the
+training images, made below the folder of runs when first asked for. Runs that have ended are read and not repeated.
+`make results` then writes the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import torch
+from PIL import Image
+
+from unspur.core.files import read_json, write_json
+from unspur.data.catalog import load
+from unspur.data.files.fetch import DataFiles
+from unspur.data.sets.folder import Folder
+from unspur.data.shortcuts.plant_folder import plant
+from unspur.errors import UnspurError
+from unspur.papers.reproduce import parse_seeds
+from unspur.runs.config import configure
+from unspur.runs.defaults import given_keys
+from unspur.runs.estimate import prepared
+from unspur.runs.experiment import run
+from unspur.version import commit
+
+FILE = Path("results/photographs.json")
+FROZEN = ("arch.freeze=backbone",)
+# name of a row: method, and its settings
+METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "erm": ("erm", ()),
+    "erm, frozen": ("erm", FROZEN),
+    "masktune": ("masktune", ()),
+    "randmask": ("randmask", ()),
+    "dcwp": ("dcwp", ()),
+    "mrm": ("mrm", ()),
+    "jtt": ("jtt", ()),
+    "jtt, frozen": ("jtt", FROZEN),
+    "large_lr": ("large_lr", ()),
+    "ule_last_layer": ("ule_last_layer", ()),
+    "balanced_last_layer": ("balanced_last_layer", ()),
+}
+SIDE, EACH = 96, 1000  # pixels and images of a class of `tagged`
+
+
+def tagged(runs: Path, data_dir: Path | None) -> tuple[str, ...]:
+    """The settings that read cats and dogs with a watermark, which are made where they are not there yet."""
+    plain, planted = runs / "photographs" / "cats-dogs", runs / "photographs" / "tagged"
+    if not planted.exists():
+        data = load("cifar10", data_dir, cifar="jpeg")
+        for name in ("cat", "dog"):
+            members = (data.train.y == data.classes.index(name)).nonzero().squeeze(1)[:EACH]
+            (plain / name).mkdir(parents=True, exist_ok=True)
+            for number, pixels in zip(members.tolist(), data.train.x[members], strict=True):
+                picture = Image.fromarray(pixels.permute(1, 2, 0).numpy())
+                picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(plain / name / f"{number:05}.png")
+        plant(Folder(root=str(plain)), "watermark", planted, conflict=0.05)
+    return f"data.root={planted}", "data.csv=metadata.csv", "data.attributes=watermark", f"data.size={SIDE}"
+
+
+def row(name: str, on: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """One run: its scores on every test set, before the repair as well where there is a before."""
+    method, settings = METHODS[name]
+    own = [*settings, *(tagged(arguments.runs, arguments.data_dir) if on == "tagged" else ())]
+    config = configure(method, "folder" if on == "tagged" else on, None, seed, own)
+    files = DataFiles(arguments.data_dir)
+    config = prepared(config, given_keys(config.method, None, own), files, print)
+    result = run(config, arguments.runs, data_dir=arguments.data_dir, files=files, resume=True, progress=True)
+    kept = ("status", "seconds", "commit", "machine", "threads", "sizes", "warnings", "reason", "key")
+    tests = {
+        stage: {test: {name: value for name, value in scores.items() if name != "groups"} for test, scores in block}
+        for stage, block in _stages(result)
+    }
+    return {
+        "method": name,
+        "set": on,
+        "seed": seed,
+        "tests": tests,
+        **{key: result[key] for key in kept if key in result},
+    }
+
+
+def _stages(result: Any) -> list[tuple[str, Any]]:
+    before = result.get("baseline")
+    stages = [("result", result.get("tests", {}).items())]
+    if before:
+        stages.insert(0, ("before", result["stages"][before["stage"]]["tests"].items()))
+    return stages
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="petscapes,isic,tagged")
+    parser.add_argument("--methods", help=f"separated by ';', of {'; '.join(METHODS)}", default=";".join(METHODS))
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--data-dir", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    for seed in parse_seeds(arguments.seeds):
+        for on in arguments.sets.split(","):
+            for name in arguments.methods.split(";"):
+                try:
+                    done = row(name.strip(), on, seed, arguments)
+                except UnspurError as error:
+                    print(f"{name} on {on}, seed {seed}: {error}")
+                    continue
+                stored = read_json(FILE) if FILE.exists() else {"command": "python scripts/photographs.py", "rows": []}
+                place = {"method": done["method"], "set": on, "seed": seed}
+                others = [old for old in stored["rows"] if any(old[key] != value for key, value in place.items())]
+                write_json(FILE, {**stored, "commit": commit(), "rows": [*others, done]})
+
+
+if __name__ == "__main__":
+    main()
