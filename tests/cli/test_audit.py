@@ -145,7 +145,7 @@ def test_a_run_is_audited_with_its_own_model_on_images_it_was_not_trained_on(uns
     run = next((tmp_path / "runs").iterdir())
     code, out, err = unspur("audit", run, "--out", tmp_path / "audits", "--json")
     told = json.loads(out)
-    assert code == 0 and told["model"] == str(run)
+    assert code == 0 and told["model"] == run.name
     assert told["verdict"] == "leans"  # the blue square, in a corner
     assert told["next"] == "unspur train masktune biased_mnist --set data.base=mini --set data.val=9000"
     for option, value in (("--set", "data.base=mini"), ("--model", "x.onnx")):

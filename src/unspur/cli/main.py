@@ -59,7 +59,7 @@ def unspur(
 
     Start with `unspur demo`: it needs no data and writes a page that shows a classifier taking a shortcut.
 
-    Your own images: `unspur train erm folder --set data.root=PHOTOS`.
+    Your own images: `unspur audit PHOTOS`, then `unspur train erm folder --set data.root=PHOTOS`.
     """
 
 
@@ -67,22 +67,22 @@ def unspur(
 def demo(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("demo"), as_json: Json = False
 ) -> None:
-    """Train on the embedded digits, show the shortcut, repair it, and write OUT/report.html.
+    """Train on the embedded digits, find the shortcut, repair it, and write OUT/audit.html and OUT/report.html.
 
     Example: unspur demo --out demo
     """
     from unspur.practice.demo import run_demo
 
-    page, results = run_demo(out, progress=True)
+    audited, page, results = run_demo(out, progress=True)
     if as_json:
-        print_json({"report": str(page), "results": results})
+        print_json({"audit": str(audited), "report": str(page), "results": results})
     else:
         from unspur.cli.show.results import print_result
 
         for result in results:
             print_result(result)
-        say(f"Open {page} in a browser to see where each classifier looks.")
-        suggest("unspur train erm folder --set data.root=PHOTOS", why="the same on your own folder of images")
+        say(f"Open {audited} in a browser to see the shortcut, and {page} to see where each classifier looks.")
+        suggest("unspur audit PHOTOS", why="the same on your own folder of images")
 
 
 @app.command(rich_help_panel=FIRST)

@@ -1,11 +1,16 @@
-"""The main job on the embedded digits, with quick settings: train, show the shortcut, write a page."""
+"""The main job on the embedded digits, with quick settings: train, audit, repair, and write two pages."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
+from unspur.core.files import write_text
 from unspur.core.progress import ProgressBar, silent
+from unspur.practice.audit.audit import Settings
+from unspur.practice.audit.stored import audit_into
+from unspur.practice.audit.target import target_named
 from unspur.report.runs_page import write_report
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
@@ -32,14 +37,36 @@ QUICK = {
 }
 
 
-def run_demo(out: Path, *, progress: bool = False) -> tuple[Path, list[Result]]:
-    """Run every method of the demo below ``out`` and write the page; returns its path and the results."""
-    configs = [
-        configure(method, "biased_mnist", arch, 0, ["data.base=mini", *settings])
+class Demo(NamedTuple):
+    """What the demo wrote."""
+
+    audit: Path  # the page that finds the shortcut
+    report: Path  # the page that compares the methods
+    results: list[Result]
+
+
+def run_demo(out: Path, *, progress: bool = False) -> Demo:
+    """Run every method of the demo below ``out``, audit the plain training, and write both pages."""
+    configs = {
+        method: configure(method, "biased_mnist", arch, 0, ["data.base=mini", *settings])
         for method, (arch, settings) in QUICK.items()
-    ]
-    results = [run(config, out / "runs", resume=True, progress=progress) for config in configs]
-    page = out / "report.html"
+    }
+    results = [run(configs["erm"], out / "runs", resume=True, progress=progress)]
+    audit = out / "audit.html"
+    _audit(Run.create(out / "runs", configs["erm"]).folder, out / "audits", audit, progress)
+    rest = [config for method, config in configs.items() if method != "erm"]
+    results += [run(config, out / "runs", resume=True, progress=progress) for config in rest]
+    report = out / "report.html"
     with ProgressBar("report") if progress else nullcontext(silent) as shown:
-        write_report([Run.create(out / "runs", config).folder for config in configs], page, None, shown)
-    return page, results
+        write_report([Run.create(out / "runs", config).folder for config in configs.values()], report, None, shown)
+    return Demo(audit, report, results)
+
+
+def _audit(run: Path, audits: Path, page: Path, progress: bool) -> None:
+    """Audit the run's digits with its own model; the square does not move, so that nothing looks for marks that do."""
+    target, settings = target_named(str(run)), Settings(local=False)
+    with ProgressBar("audit") if progress else nullcontext(silent) as show:
+        done = audit_into(
+            audits, "erm", target.source, target=target.words, model=target.model, settings=settings, progress=show
+        )
+    write_text(page, done.page.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.nn.functional import interpolate, max_pool2d
+from torch.nn.functional import interpolate, max_pool2d, pad
 
 LONGEST = 128  # larger images are shrunk to this many pixels on their longer side
 COARSE, SMOOTH = 28, 56  # a map with fewer pixels than the one on its longer side is drawn with the other
@@ -64,11 +64,12 @@ def outlined(image: Tensor, inside: Tensor) -> Tensor:
     >>> corner = torch.zeros(8, 8, dtype=torch.bool)
     >>> corner[:4, :4] = True
     >>> drawn = outlined(torch.zeros(3, 8, 8, dtype=torch.uint8), corner)
-    >>> drawn.shape[1], drawn[0, 63, 30].item(), drawn[0, 30, 30].item(), drawn[0, 70, 70].item()
-    (128, 255, 0, 0)
+    >>> drawn.shape[1], [drawn[0, row, 30].item() for row in (0, 30, 63, 70)]
+    (128, [255, 0, 255, 0])
     """
     drawn, mask = enlarged(image).clone(), enlarged(inside.unsqueeze(0))
-    shrunk = -max_pool2d(-mask.float(), 2 * LINE + 1, stride=1, padding=LINE)
+    # Beyond the image nothing is inside, so that the line closes along the image's own edge.
+    shrunk = -max_pool2d(-pad(mask.float(), (LINE,) * 4), 2 * LINE + 1, stride=1)
     edge = (mask & (shrunk < 1))[0]
     for channel, shade in enumerate(LINE_COLOUR):
         drawn[channel][edge] = shade

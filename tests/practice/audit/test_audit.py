@@ -10,6 +10,7 @@ from unspur.practice.audit.audit import Settings, audit
 from unspur.practice.audit.collect import collect
 from unspur.practice.audit.image_source import in_memory, listed
 from unspur.practice.audit.model import Model, given_model
+from unspur.practice.audit.suspects import surest
 from unspur.practice.audit.swap_test import swap_test
 
 QUICK = Settings(model=False, local=False)
@@ -95,6 +96,15 @@ def test_images_that_go_against_the_mark_are_the_suspects(tmp_path):
     assert len(leaks(result)[0].suspects) == pytest.approx(16, abs=3)  # 10 % of 160
     scores = [each.score for each in result.suspects]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_accuracy_on_suspects_is_not_known_from_fewer_than_ten_predictions(tmp_path):
+    result = look(write_set(tmp_path / "set", change=corner, conflict=0.1))
+    worst, known = leaks(result)[0], torch.zeros(160, dtype=torch.bool)
+    known[list(worst.suspects[:9])] = True
+    assert surest(worst, known) is None
+    known[worst.suspects[9]] = True
+    assert surest(worst, known) == worst.suspects[:10]
 
 
 def test_the_same_images_and_settings_give_the_same_findings(tmp_path):

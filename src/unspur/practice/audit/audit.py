@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from unspur.core.progress import silent
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.data_findings import DataFindings, data_findings
 from unspur.practice.audit.findings import Audit, Finding
@@ -18,10 +19,6 @@ from unspur.practice.audit.swap_test import swap_test
 from unspur.practice.audit.verdict import judge
 
 Progress = Callable[[str, float], None]  # a stage, and how far it is (0 to 1)
-
-
-def silent(stage: str, done: float) -> None:
-    """No progress is shown."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,9 @@ def _with_model(
         progress("model", (number + 1) / (len(findings) + 1))
         graded = finding.grade != "informative" and finding.cue is not None
         reliance = swap_test(model, finding, data, seed=seed) if graded else None
-        done.append(finding.with_model(reliance, *model.accuracy_on(predicted, data.y, surest(finding))))
+        done.append(
+            finding.with_model(reliance, *model.accuracy_on(predicted, data.y, surest(finding, predicted >= 0)))
+        )
     return done, accuracy
 
 

@@ -167,7 +167,7 @@ class _Maker:
         frame, middle = float(self.leak_map[edge].median()), float(self.leak_map[2:-2, 2:-2].median())
         if frame < CONTEXT_TELLS:
             return None
-        what = "the background: cells at the edge" if frame - middle >= BACKGROUND else "the scene in every cell"
+        what = "the background (cells at the edge)" if frame - middle >= BACKGROUND else "the scene in every cell"
         where = _above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
         finding = self.make(

@@ -53,7 +53,7 @@ class RunToAudit(NamedTuple):
             f"{self.run.folder} was trained on all of its images, so that none is left to test its model on; "
             "train it with a validation set (data.val).",
         )
-        name = str(self.run.folder)
+        name = self.run.folder.resolve().name
         predict = module_predict(module, self.data.sample_shape)
         return Model(name, (of_classes(predict, self.data.classes, collected.classes, name),), (torch.tensor(held),))
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from unspur.core.files import read_json, remove_partial, write_json
+from unspur.core.progress import silent
 from unspur.data.images.decode import Unreadable
 from unspur.errors import UnspurError
-from unspur.practice.audit.audit import Progress, Settings, examine, silent
+from unspur.practice.audit.audit import Progress, Settings, examine
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.collected_file import read_collected, write_collected
 from unspur.practice.audit.findings import AuditJSON, write_suspects

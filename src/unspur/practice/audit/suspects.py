@@ -35,11 +35,10 @@ def with_suspects(finding: Finding, y: Tensor) -> Finding:
     return replace(finding, suspects=tuple(finding.index[order].tolist()))
 
 
-def surest(finding: Finding) -> tuple[int, ...] | None:
-    """The suspects on which a model's accuracy is measured."""
-    if finding.suspects is None:
-        return None
-    return finding.suspects[: max(FEWEST, round(SURER * len(finding.suspects)))]
+def surest(finding: Finding, known: Tensor) -> tuple[int, ...] | None:
+    """The suspects on which a model's accuracy is measured, of those with a prediction; None where they are too few."""
+    tested = [number for number in finding.suspects or () if bool(known[number])]
+    return tuple(tested[: max(FEWEST, round(SURER * len(tested)))]) if len(tested) >= FEWEST else None
 
 
 def rank_suspects(findings: Sequence[Finding], data: Collected) -> tuple[Suspect, ...]:
@@ -67,9 +66,5 @@ def rank_suspects(findings: Sequence[Finding], data: Collected) -> tuple[Suspect
 
 def worst_estimate(findings: Sequence[Finding]) -> float | None:
     """The lowest accuracy on the suspects of a leak or context that has enough of them."""
-    known = [
-        finding.accuracy_on_suspects
-        for finding in findings
-        if finding.accuracy_on_suspects is not None and len(finding.suspects or ()) >= FEWEST
-    ]
+    known = [finding.accuracy_on_suspects for finding in findings if finding.accuracy_on_suspects is not None]
     return min(known) if known else None
