@@ -12,6 +12,7 @@ from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
+from unspur.methods.swap import Swap
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 
@@ -24,6 +25,7 @@ METHODS: dict[str, type[Method]] = {
     "masktune": MaskTune,
     "mrm": MRM,
     "randmask": RandMask,
+    "swap": Swap,
     "ule": ULE,
     "ule_last_layer": ULELastLayer,
 }

@@ -16,6 +16,7 @@ from unspur.practice.audit.model import Model, ModelToTest, quick_model
 from unspur.practice.audit.power import detectable
 from unspur.practice.audit.suspects import rank_suspects, surest, with_suspects, worst_estimate
 from unspur.practice.audit.swap_test import swap_test
+from unspur.practice.audit.swappable import swappable
 from unspur.practice.audit.verdict import judge
 
 Progress = Callable[[str, float], None]  # a stage, and how far it is (0 to 1)
@@ -119,6 +120,7 @@ def _result(
         classes=data.classes,
         tested=found.tested,
         findings=tuple(findings),
+        cues=swappable(findings),
         leak_map=found.leak_map,
         pattern_map=found.pattern_map,
         model=model.name if model else None,

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from unspur.core.files import replacing
 from unspur.parts.cues.base import Cue
+from unspur.parts.cues.texts import cue_text
 
 Kind = Literal["place", "image", "file"]
 Grade = Literal["informative", "context", "leaks"]  # of a finding; the model can turn it into `leans`
@@ -38,6 +39,7 @@ class FindingJSON(TypedDict):
     suspects: int | None
     accuracy_on_suspects: float | None
     suspects_ci95: list[float] | None
+    cue: str | None  # as parts/cues/texts.py writes it; None: it cannot be moved between images, or only by a network
 
 
 class TestedJSON(TypedDict):
@@ -119,6 +121,7 @@ class Finding:
             "suspects": None if self.suspects is None else len(self.suspects),
             "accuracy_on_suspects": None if self.accuracy_on_suspects is None else round(self.accuracy_on_suspects, 4),
             "suspects_ci95": None if self.suspects_ci95 is None else [round(bound, 4) for bound in self.suspects_ci95],
+            "cue": None if self.cue is None else cue_text(self.cue),
         }
 
 
@@ -139,6 +142,7 @@ class AuditJSON(TypedDict):
     classes: list[str]
     tested: list[TestedJSON]
     findings: list[FindingJSON]
+    cues: list[str]  # what `unspur train swap --set audit=...` swaps
     leak_map: list[list[float]]
     pattern_map: list[list[float]]
     model: str | None
@@ -160,6 +164,7 @@ class Audit:
     classes: tuple[str, ...]
     tested: tuple[Tested, ...]
     findings: tuple[Finding, ...]  # the gravest first
+    cues: tuple[str, ...]  # to be swapped (swappable.py)
     leak_map: Tensor  # (rows, columns) balanced accuracy from each cell's statistics
     pattern_map: Tensor  # the same from fine detail at fixed pixels
     model: str | None  # what was tested for reliance; None: nothing
@@ -182,6 +187,7 @@ class Audit:
                 {"what": each.what, "tests": each.tests, "best": each.best, "power": each.power} for each in self.tested
             ],
             "findings": [finding.as_json() for finding in self.findings],
+            "cues": list(self.cues),
             "leak_map": [[round(value, 4) for value in row] for row in self.leak_map.tolist()],
             "pattern_map": [[round(value, 4) for value in row] for row in self.pattern_map.tolist()],
             "model": self.model,
