@@ -7,13 +7,11 @@ and movable: from an audit, by name, or, without either, as what a biased model 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from unspur.core.progress import of_stage
 from unspur.core.seeds import derive
@@ -24,11 +22,10 @@ from unspur.models.base import cam_layer, head_of
 from unspur.parts.cues.audited import audited_cues
 from unspur.parts.cues.texts import cues_of
 from unspur.parts.features import features_of
-from unspur.parts.heads import Head
 from unspur.parts.last_layer import check_head, set_head
+from unspur.parts.last_logistic import Judged, Layers, fit_plain, require_strengths
 from unspur.parts.logistic import logistic_path
 from unspur.parts.masking import Hidden, unmasked_warnings
-from unspur.parts.select import choose, scores, validation_groups
 from unspur.parts.swapping import (
     CueExchange,
     Exchange,
@@ -68,7 +65,7 @@ class Swap(Method):
     one_device: ClassVar[bool] = True
     cues: tuple[str, ...] = ()  # colour, cast, brightness, contrast, tone, noise, sharpness, compression, cells:8x8:F0
     audit: str = ""  # an audit's folder whose cues to take; the run's configuration holds these in its place
-    layers: Literal["all", "last"] = "all"  # what is trained: all layers, or the last one on features computed once
+    layers: Layers = "all"  # what is trained: all layers, or the last one on features computed once
     copies: int = 4  # of each image; of all layers' training each epoch draws one of them
     share: float | None = None  # of copies among what is trained on; none: (classes - 1) / classes
     training: Optimiser = Adam(lr=4e-3, epochs=3, batch_size=256, schedule=ONE_CYCLE)  # of all layers
@@ -81,9 +78,7 @@ class Swap(Method):
         require(not (self.audit and self.cues), "Name either an audit or cues to swap, not both.")
         require(self.copies >= 1, f"copies must be at least 1 but got {self.copies}.")
         require(self.share is None or 0 < self.share <= 1, f"share must lie in (0, 1] but got {self.share}.")
-        require(bool(self.l2s), "l2s needs at least one value.")
-        for l2 in self.l2s:
-            require(l2 > 0, f"l2s must be above 0 but got {l2}.")
+        require_strengths(self.l2s)
 
     def settled(self) -> Swap:
         """The method with the audit's cues in place of its folder."""
@@ -122,18 +117,18 @@ class Swap(Method):
     def _fit_head(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         """Logistic regression on frozen features: plain as stage ``erm``, and with copies."""
         share, classes = self._share(train), head_of(model).out_features
-        features = features_of(model, train, session, "features")
+        plain, heads = copy.deepcopy(model), fit_plain(model, train, self.l2s, session)
         ordinary = Judged.of(model, val, session, "val-features")
-        plain = copy.deepcopy(model)
-        heads = logistic_path(features, train.y, self.l2s, classes)
         set_head(plain, *heads[ordinary.best(heads)])
         hidden, exchange = None, self._cues()
         if exchange is None:
             hidden, exchange = self._looked_at(plain, train, session)
         copies = with_copies(train, exchange, self.copies, derive(session.seed, "swap"), originals=False)
-        x = torch.cat([features, features_of(model, copies, session, "copies-features")])
+        x = torch.cat(
+            [features_of(model, both, session, stage) for both, stage in ((train, "features"), (copies, "copies"))]
+        )
         weight = torch.full((len(x),), share / len(copies))
-        weight[: len(features)] = (1 - share) / len(features)
+        weight[: len(train)] = (1 - share) / len(train)
         heads = logistic_path(x, torch.cat([train.y, copies.y]), self.l2s, classes, weight=weight)
         swapped = Judged.of(model, self._val_copies(plain, val, session), session, "swapped-features")
         chosen = swapped.best(heads)
@@ -167,36 +162,6 @@ class Swap(Method):
         height, width = train.sample_shape[1:]
         mask = hide(self.threshold, maps, (height, width), None)
         return Hidden(mask, len(train)), MaskExchange(mask)
-
-
-class Judged(NamedTuple):
-    """Validation images by whose features heads are chosen; without any, the first head is the best."""
-
-    x: Tensor | None
-    y: Tensor
-    group: Tensor
-
-    @classmethod
-    def of(cls, model: nn.Module, split: Split | None, session: Session, stage: str) -> Judged:
-        if split is None:
-            none = torch.zeros(0, dtype=torch.long)
-            return cls(None, none, none)
-        return cls(features_of(model, split, session, stage), split.y, validation_groups("swapped", split))
-
-    def best(self, heads: Sequence[Head]) -> int:
-        return 0 if self.x is None else choose("swapped", self._right(heads), self.group)
-
-    def scores(self, heads: Sequence[Head]) -> list[float | None]:
-        """The mean over classes of each head's accuracy."""
-        if self.x is None:
-            return [None] * len(heads)
-        found: list[float | None] = scores("swapped", self._right(heads), self.group).tolist()
-        return found
-
-    def _right(self, heads: Sequence[Head]) -> Tensor:
-        assert self.x is not None
-        logits = [functional.linear(self.x, head.weight, head.bias) for head in heads]
-        return torch.stack([each.argmax(1).cpu() == self.y for each in logits])
 
 
 def _unmasked(hidden: Hidden | None) -> list[str]:
