@@ -13,7 +13,7 @@ from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit, Method
 from unspur.parts.last_layer import check_head, set_head
-from unspur.parts.last_logistic import Judged, Layers, fit_plain, require_strengths
+from unspur.parts.last_logistic import STRENGTHS, Judged, Layers, fit_plain, require_strengths
 from unspur.train.loop import train as train_model
 from unspur.train.losses import Loss, cross_entropy, focal
 from unspur.train.recipe import SGD, Optimiser
@@ -34,7 +34,7 @@ class ERM(Method):
     erm: Optimiser = SGD()  # sgd, adam, adamw, adadelta or kron
     focal: float = 0.0  # gamma of the focal loss, which counts what is fitted well for less; 0: cross-entropy
     layers: Layers = added("all")  # what is trained: all layers, or the last one on features computed once
-    l2s: tuple[float, ...] = added((1e-3, 1e-2, 1e-1, 1.0, 10.0))  # of the last layer, on features of deviation 1
+    l2s: tuple[float, ...] = added(STRENGTHS)  # of the last layer, on features of deviation 1
 
     def __post_init__(self) -> None:
         require(0 <= self.focal < math.inf, f"focal must be a number from 0 but got {self.focal}.")

@@ -23,7 +23,7 @@ from unspur.parts.cues.audited import audited_cues
 from unspur.parts.cues.texts import cues_of
 from unspur.parts.features import features_of
 from unspur.parts.last_layer import check_head, set_head
-from unspur.parts.last_logistic import Judged, Layers, fit_plain, require_strengths
+from unspur.parts.last_logistic import STRENGTHS, Judged, Layers, fit_plain, require_strengths
 from unspur.parts.logistic import logistic_path
 from unspur.parts.masking import Hidden, unmasked_warnings
 from unspur.parts.swapping import (
@@ -55,8 +55,9 @@ class Swap(Method):
 
     Without ``cues`` a plainly trained model shows what to swap: where its map exceeds the threshold (MaskTune, section
     2), the image is filled from the donor instead of black. With ``layers=last`` the network stays as it is, and a
-    logistic regression on its features is fitted for each strength of L2; the best on validation images with swapped
-    cues is kept, which needs no group labels. Runs on one device.
+    logistic regression on its features, in which every class counts the same, is fitted for each strength of L2. Kept
+    is the strongest whose accuracy on validation images with swapped cues is within a standard error of the best: weak
+    L2 fits what copies alone show. That needs no group labels. Runs on one device.
     """
 
     name: ClassVar[str] = "swap"
@@ -69,7 +70,7 @@ class Swap(Method):
     copies: int = 4  # of each image; of all layers' training each epoch draws one of them
     share: float | None = None  # of copies among what is trained on; none: (classes - 1) / classes
     training: Optimiser = Adam(lr=4e-3, epochs=3, batch_size=256, schedule=ONE_CYCLE)  # of all layers
-    l2s: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of the last layer, on features of deviation 1
+    l2s: tuple[float, ...] = STRENGTHS  # of the last layer, on features of deviation 1
     erm: Optimiser = SGD(weight_decay=1e-4)  # without cues: of the biased model
     threshold: Hard = MeanStd()  # without cues: what of its maps is swapped, mean_std, dataset_mean or top_k
 
@@ -129,9 +130,11 @@ class Swap(Method):
         )
         weight = torch.full((len(x),), share / len(copies))
         weight[: len(train)] = (1 - share) / len(train)
-        heads = logistic_path(x, torch.cat([train.y, copies.y]), self.l2s, classes, weight=weight)
+        y = torch.cat([train.y, copies.y])
+        weight /= torch.bincount(y, weight)[y]  # every class counts the same
+        heads = logistic_path(x, y, self.l2s, classes, weight=weight)
         swapped = Judged.of(model, self._val_copies(plain, val, session), session, "swapped-features")
-        chosen = swapped.best(heads)
+        chosen = swapped.steadiest(heads, self.l2s)
         set_head(model, *heads[chosen])
         grid = [
             {"l2": l2, "swapped": one, "ordinary": other}

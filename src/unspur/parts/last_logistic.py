@@ -18,6 +18,7 @@ from unspur.parts.logistic import logistic_path
 from unspur.parts.select import choose, scores, validation_groups
 from unspur.train.session import Session
 
+STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of L2
 Layers = Literal["all", "last"]  # what a method trains
 
 
@@ -50,6 +51,19 @@ class Judged(NamedTuple):
 
     def best(self, heads: Sequence[Head]) -> int:
         return 0 if self.x is None else choose("swapped", self._right(heads), self.group)
+
+    def steadiest(self, heads: Sequence[Head], l2s: Sequence[float]) -> int:
+        """The head of the strongest L2 that is not worse than the best by more than the best's standard error."""
+        if self.x is None:
+            return 0
+        right = self._right(heads).double()
+        best = choose("swapped", self._right(heads), self.group)
+        labels = self.group.unique()
+        errors = [right[best, self.group == label].var() / (self.group == label).sum() for label in labels]
+        error = float(torch.stack(errors).sum().sqrt() / len(labels))
+        score = scores("swapped", right, self.group).tolist()
+        near = [number for number in range(len(heads)) if score[number] >= score[best] - error]
+        return max(near, key=lambda number: l2s[number])
 
     def scores(self, heads: Sequence[Head]) -> list[float | None]:
         """The mean over classes of each head's accuracy."""

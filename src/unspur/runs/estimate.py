@@ -21,11 +21,13 @@ from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import Method
+from unspur.methods.erm import ERM
 from unspur.methods.jtt import JTT
 from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
+from unspur.methods.swap import Swap
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.base import head_of, memory_format
@@ -115,6 +117,9 @@ def summary(config: Config, size: SetSize) -> str:
         plan = method.plan
         settings = len(plan.lams) * len(plan.lrs) * len(plan.l2s)
         return f"{start}: {settings} heads on its features, {plan.epochs} epochs of batches of {plan.batch_size}"
+    if isinstance(method, ERM | Swap) and method.layers == "last":
+        copies = f", and of {method.copies} copies of each" if isinstance(method, Swap) else ""
+        return f"{start}: logistic regression on its features{copies}"
     _, main = max(recipes(method), key=lambda found: found[1].epochs)
     epochs = f"{main.epochs} epoch{'' if main.epochs == 1 else 's'} of batches of {main.batch_size}"
     return f"{start}: {type(main).__name__} {main.lr:g} {main.schedule.name}, {epochs}"
@@ -130,6 +135,9 @@ def seconds(config: Config, size: SetSize) -> float:
         model = config.arch.build(stub).to(device)
         model.to(memory_format=memory_format(model))  # type: ignore[call-overload]
         image = _step_time(model, torch.zeros(TIMED, 3, pixels, pixels, device=device)) / TIMED
+    if isinstance(config.method, ERM | Swap) and config.method.layers == "last":
+        copies = config.method.copies if isinstance(config.method, Swap) else 0
+        return FORWARD * image * size.images * (1 + copies)
     if isinstance(config.method, ULELastLayer | BalancedLastLayer):
         return FORWARD * image * size.images + _heads_time(model, config.method.plan, size)
     return image * images_trained(config.method, size.images)
@@ -173,6 +181,8 @@ def images_trained(method: Method, images: int) -> float:
     if isinstance(method, MaskTune | RandMask):
         rounds = method.iterations if isinstance(method, MaskTune) else 1
         epochs["masked"] = rounds * (1 + 2 * FORWARD)  # maps, fine-tuning and a look at the result
+    elif isinstance(method, Swap):
+        epochs["erm"] *= not method.cues  # a biased model, where nobody says what to swap
     elif isinstance(method, JTT):
         epochs["training"] *= 1 + MINED * (method.up - 1)
     elif isinstance(method, ULE):

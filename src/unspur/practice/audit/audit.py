@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from unspur.core.progress import silent
@@ -79,7 +79,8 @@ def examine(
         findings, accuracy = _with_model(findings, data, tested, settings.seed, progress)
         seconds["model"] = time.monotonic() - began - seconds["data"]
         progress("model", 1)
-    return Examined(_result(data, found, findings, tested, accuracy, target, seconds), data, tested)
+    result = _result(data, found, findings, tested, accuracy, target, seconds)
+    return Examined(replace(result, run=model.run if model else None), data, tested)
 
 
 def _with_model(
@@ -128,6 +129,7 @@ def _result(
         estimated_worst_group=worst_estimate(findings),
         suspects=rank_suspects(findings, data),
         next=judgement.next,
+        target=target,
         notes=found.notes,
         seconds=seconds,
     )

@@ -149,6 +149,8 @@ class AuditJSON(TypedDict):
     model_accuracy: float | None
     estimated_worst_group: float | None
     next: str
+    target: str  # the data as `unspur train` takes them
+    run: str | None  # the run whose model was tested
     notes: list[str]
     seconds: dict[str, float]
 
@@ -172,6 +174,8 @@ class Audit:
     estimated_worst_group: float | None
     suspects: tuple[Suspect, ...]
     next: str
+    target: str
+    run: str | None = None
     notes: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -194,6 +198,8 @@ class Audit:
             "model_accuracy": None if accuracy is None else round(accuracy, 4),
             "estimated_worst_group": None if worst is None else round(worst, 4),
             "next": self.next,
+            "target": self.target,
+            "run": self.run,
             "notes": list(self.notes),
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
         }
