@@ -14,17 +14,19 @@ WITH_BRIGHTNESS = {"colour": "cast"}  # a colour that goes with the class has it
 
 
 def swappable(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """The cues to swap as texts, the gravest first: those of leaks, or, without any, of context that the model follows.
+    """The cues to swap as texts, the gravest first: of leaks that the model follows, of all leaks if it follows none.
 
-    Natural context beside a leak is left alone: a model may use it.
+    Without any leak, of context that the model follows; natural context beside a leak is left alone, since a model may
+    use it. A swap costs something (plain images become stranger), so that nothing is swapped without need.
     """
-    leaks = [finding for finding in findings if finding.grade == "leaks"]
-    leaning = [
-        finding for finding in findings if finding.grade == "context" and finding.reliance and finding.reliance.leans
-    ]
-    texts = [_text(finding.cue) for finding in leaks if finding.cue is not None]
-    if not any(texts):
-        texts = [_text(finding.cue) for finding in leaning if finding.cue is not None]
+    leaks = _texts([finding for finding in findings if finding.grade == "leaks"])
+    followed = [finding for finding in findings if finding.reliance and finding.reliance.leans]
+    leaning = _texts([finding for finding in followed if finding.grade == "leaks"])
+    return leaning or leaks or _texts([finding for finding in followed if finding.grade == "context"])
+
+
+def _texts(findings: Sequence[Finding]) -> tuple[str, ...]:
+    texts = [_text(finding.cue) for finding in findings if finding.cue is not None]
     return tuple(dict.fromkeys(text for text in texts if text is not None))
 
 

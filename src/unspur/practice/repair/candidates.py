@@ -9,18 +9,20 @@ from typing import Literal, TypedDict
 
 from unspur.core.files import read_json
 from unspur.core.progress import duration
+from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError, require, unknown
 from unspur.methods.base import Method
 from unspur.methods.catalog import METHODS
 from unspur.methods.erm import ERM
 from unspur.methods.swap import Swap
+from unspur.models.catalog import arch_named
 from unspur.parts.cues.texts import CELLS
 from unspur.runs.config import Config
-from unspur.runs.defaults import SetSize, fitted, photographs
+from unspur.runs.defaults import SetSize, fitted, photographs, usual_network
+from unspur.runs.estimate import seconds as estimated
 
 EXPECTED = Path(__file__).parent / "expected.json"  # from committed tables
 UNKNOWN = 0.5  # points that a method without a figure is expected to gain
-HEADS = ("swap", "ule_last_layer")  # on cached features, where the network is pretrained
 
 KindOfCue = Literal["place", "scene", "trace", "none"]
 TRACES = ("tone", "noise", "sharpness", "compression")
@@ -32,7 +34,7 @@ class Expected(TypedDict):
     kind: KindOfCue
     method: str
     gain: float  # points of accuracy where the shortcut misleads
-    cost: float  # in units of plain training; of methods on cached features, of plain training on them
+    cost: float  # in units of plain training; of photographs it is measured instead
     source: str  # the file that has it
 
 
@@ -63,11 +65,11 @@ def expectations() -> list[Expected]:
     return found
 
 
-def baseline_config(config: Config) -> Config:
+def plain_training(data: DataSpec, seed: int) -> Config:
     """Plain training as a repair begins with it: of the last layer alone where the network is pretrained."""
-    method = config.method
-    assert isinstance(method, ERM)
-    return replace(config, method=replace(method, layers="last")) if _pretrained(config) else config
+    if photographs(data) and (network := usual_network()).weights != "none":
+        return Config(ERM(layers="last"), data, network, seed)
+    return Config(ERM(), data, arch_named(data.usual_arch), seed)
 
 
 def candidates(
@@ -91,10 +93,9 @@ def candidates(
     named = list(dict.fromkeys(methods)) or [name for name in known if groups or not METHODS[name].needs_groups]
     found = []
     for name in named:
-        row = known.get(name)
-        cost = row["cost"] if row else 2.0
-        config = _configured(name, base, cues, size)
-        found.append(Candidate(name, config, row["gain"] if row else UNKNOWN, cost * seconds))
+        row, config = known.get(name), _configured(name, base, cues, size)
+        takes = estimated(config, size) if photographs(config.data) else (row["cost"] if row else 2.0) * seconds
+        found.append(Candidate(name, config, row["gain"] if row else UNKNOWN, takes))
     return sorted(found, key=lambda each: -each.gain / max(each.seconds, 1.0))
 
 

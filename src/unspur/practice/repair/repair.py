@@ -17,8 +17,6 @@ from unspur.core.progress import Progress, duration, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import RunFailed, UnspurError
-from unspur.methods.erm import ERM
-from unspur.models.catalog import arch_named
 from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.findings import AuditJSON
 from unspur.practice.audit.stored import StoredAudit, audit_into, stored
@@ -26,8 +24,8 @@ from unspur.practice.audit.target import target_named
 from unspur.practice.repair.budget import Budget, OutOfTime
 from unspur.practice.repair.candidates import (
     Candidate,
-    baseline_config,
     candidates,
+    plain_training,
     require_one_fits,
     train_command,
 )
@@ -38,7 +36,6 @@ from unspur.practice.repair.page import Shown, write_repair_page
 from unspur.practice.repair.scoring import Referee, groups_for
 from unspur.practice.repair.state import AUDITS, PAGE, RUNS, RepairJSON, TriedJSON, read_state, write_state
 from unspur.practice.repair.target import RepairTarget, unchanged
-from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, given_keys
 from unspur.runs.estimate import prepared
 from unspur.runs.experiment import run
@@ -179,9 +176,8 @@ class _Repair:
         return base
 
     def _train_plainly(self) -> Run:
-        given = given_keys(ERM(), None, self.target.settings)
-        plain = Config(ERM(), self.target.data, arch_named(self.target.data.usual_arch), self.settings.seed)
-        config = baseline_config(prepared(plain, given, self.files, self.say))
+        plain = plain_training(self.target.data, self.settings.seed)
+        config = prepared(plain, given_keys(plain.method, None, self.target.settings), self.files, self.say)
         show = self.budget.shown_by(self.progress, "baseline")
         result = run(config, self.folder / RUNS, files=self.files, resume=True, progress=show, say=self.say)
         if result["status"] != "done":
