@@ -22,7 +22,7 @@ def test_the_strongest_is_kept_that_is_within_a_standard_error_of_the_best():
     heads = [head(0.06), head(0.10), head(0.40)]
     # 3, 5 and 20 of 50 wrong in one class, none in the other
     assert [round(score, 2) for score in data.scores(heads)] == [0.97, 0.95, 0.8]
-    # the best: 3 of 50 wrong in class 0, variance 0.0576 over 50, its root halved: an error of 0.017; 0.95 is not within it
+    # the best: 3 of 50 wrong in class 0, variance 0.0576 over 50, its root halved: an error of 0.017, so not 0.95
     assert data.steadiest(heads, [0.1, 1.0, 10.0]) == 0
     assert data.steadiest([head(0.06), head(0.08), head(0.40)], [0.1, 1.0, 10.0]) == 1
     assert data.best([head(0.08), head(0.06)]) == 1

@@ -35,5 +35,5 @@ def test_a_cue_without_cells_is_refused():
 
 
 def test_a_misspelt_cue_is_named_with_the_nearest():
-    with pytest.raises(UnspurError, match="Unknown cue 'color'. Did you mean 'colour'?"):
+    with pytest.raises(UnspurError, match=r"Unknown cue 'color'\. Did you mean 'colour'\?"):
         cue_of("color")
