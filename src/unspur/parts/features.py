@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from unspur.core.files import read_tensors, write_tensors
+from unspur.data.augment import Augment
 from unspur.data.base import Split
 from unspur.data.files.fetch import cache_folder
 from unspur.errors import UnspurError, require
@@ -51,12 +52,12 @@ def frozen_body(model: nn.Module, train: Split) -> bool:
 
     Images that are moved at random give other features each time.
     """
-    return getattr(model, "frozen", None) == "backbone" and train.augment is None
+    return getattr(model, "frozen", None) == "backbone" and train.augment in (None, Augment())
 
 
 def on_features(model: nn.Module, split: Split, session: Session, stage: str) -> Split:
     """``split`` with the features of ``model`` in place of its images."""
-    return replace(split, x=features_of(model, split, session, stage).cpu(), mask=None)
+    return replace(split, x=features_of(model, split, session, stage).cpu(), mask=None, augment=None)
 
 
 def with_head(model: nn.Module, head: nn.Module) -> nn.Module:
