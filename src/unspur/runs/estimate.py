@@ -57,6 +57,11 @@ def prepared(config: Config, given: frozenset[str], files: DataFiles, say: Calla
     return config
 
 
+def fitted_to(files: DataFiles, config: Config, given: frozenset[str]) -> Config:
+    """``config`` with defaults that fit, without a word: where many runs or short ones are made of it."""
+    return fitted(config, given, size_of(config, files)) if photographs(config.data) else config
+
+
 def size_of(config: Config, files: DataFiles) -> SetSize:
     """The number of training images and classes; no image is decoded."""
     spec = config.data
