@@ -185,9 +185,9 @@ def test_a_probe_names_the_highest_rate_that_converges(unspur):
 def test_a_probe_of_photographs_begins_with_the_recipe_that_fits_them(unspur, tmp_path, monkeypatch):
     monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
     root = class_folders(tmp_path / "photos", cat=20, dog=20)
-    given = [f"data.root={root}", "data.size=32"]
+    given = [f"data.root={root}", "data.size=8", "arch.width=16"]
     settings = [word for setting in given for word in ("--set", setting)]
-    code, said, _ = unspur("probe", "erm", "folder", "--arch", "small_cnn", *settings, "--json")
+    code, said, _ = unspur("probe", "erm", "folder", "--arch", "fcn", *settings, "--json")
     # AdamW at 0.001, as `train` takes it for a network from scratch, and not SGD at 0.01
     assert code == 0 and json.loads(said)["trials"][0]["lr"] == 0.001
 
