@@ -1,4 +1,4 @@
-"""What each method was shown to do here: methods/shown.json, which `unspur methods` prints, from the files of results/."""
+"""What each method was shown to do here, from results/: methods/shown.json, which `unspur methods` prints."""
 
 from __future__ import annotations
 

@@ -117,4 +117,4 @@ def test_the_methods_say_what_they_were_shown_to_repair_where_they_gained(monkey
     assert (cells["erm"], cells["jtt"], cells["ule"]) == ("b: 50.0 to 60.5 %", "-", "-")
     # what did not help is said with the details
     _, out, _ = unspur("methods", "jtt")
-    assert "shown to repair: a (digits): 50.0 to 40.0 %, 3 seeds, results/x.json" in out
+    assert "tried on: a (digits): 50.0 to 40.0 %, 3 seeds, results/x.json" in out
