@@ -72,7 +72,7 @@ def methods(case: Case, audited: StoredAudit) -> dict[str, tuple[str, tuple[str,
     cues = audited.findings["cues"]
     swap = (f"cues={','.join(cues)}",)
     if case.data == "petscapes":
-        rows = {"erm": ("erm", ("layers=last",))}
+        rows = {"erm": ("erm", ("arch.freeze=backbone",))}
         return {**rows, "swap": ("swap", (*swap, "layers=last"))} if cues else rows
     return {"erm": ("erm", (*PLAIN, *ONE_CYCLE)), **({"swap": ("swap", swap)} if cues else {})}
 

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from methods.shrinking import small_network
-from unspur.core.options import from_json, to_json
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.errors import UnspurError
@@ -128,9 +127,3 @@ def test_vectors_have_no_cue_to_swap():
     data = Split(torch.zeros(4, 5), torch.tensor([0, 1, 0, 1]))
     with pytest.raises(UnspurError, match="images of 1 or 3 channels only"):
         Swap(cues=("cast",)).fit(nn.Linear(5, 2), data)
-
-
-def test_plain_training_of_the_last_layer_is_a_new_setting_that_leaves_old_keys_alone():
-    assert "layers" not in to_json(ERM()) and from_json(to_json(ERM()), ERM) == ERM()
-    fit = ERM(layers="last", l2s=(0.01, 10.0)).fit(small_network(), marked(), val=marked(100, 3))
-    assert fit.facts["chosen_l2"] in (0.01, 10.0) and accuracy(fit.model, marked(seed=2)) > 0.95

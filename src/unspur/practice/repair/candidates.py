@@ -11,10 +11,12 @@ from unspur.core.files import read_json
 from unspur.core.progress import duration
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError, require, unknown
-from unspur.methods.base import Method
+from unspur.methods.balanced_last_layer import BalancedLastLayer
+from unspur.methods.base import LogitsMethod, Method
 from unspur.methods.catalog import METHODS
 from unspur.methods.erm import ERM
 from unspur.methods.swap import Swap
+from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.catalog import arch_named
 from unspur.parts.cues.texts import CELLS
 from unspur.runs.config import Config
@@ -66,9 +68,9 @@ def expectations() -> list[Expected]:
 
 
 def plain_training(data: DataSpec, seed: int) -> Config:
-    """Plain training as a repair begins with it: of the last layer alone where the network is pretrained."""
+    """Plain training as a repair begins with it: of the head alone where the network is pretrained."""
     if photographs(data) and (network := usual_network()).weights != "none":
-        return Config(ERM(layers="last"), data, network, seed)
+        return Config(ERM(), data, replace(network, freeze="backbone"), seed)
     return Config(ERM(), data, arch_named(data.usual_arch), seed)
 
 
@@ -114,7 +116,10 @@ def _configured(name: str, base: Config, cues: Sequence[str], size: SetSize) -> 
     if isinstance(method, Swap):
         method = replace(method, cues=tuple(cues), layers="last" if _pretrained(base) else "all")
     given = frozenset({"arch", "data.size", "data.augment.flip"})  # of the baseline, as they are
-    return fitted(replace(base, method=method), given, size)
+    # Only methods on features leave a frozen body as it is; the others fine-tune all of the network.
+    frozen = isinstance(method, Swap | LogitsMethod | ULELastLayer | BalancedLastLayer)
+    arch = base.arch if frozen else replace(base.arch, freeze="auto")
+    return fitted(replace(base, method=method, arch=arch), given, size)
 
 
 def _pretrained(config: Config) -> bool:
@@ -124,7 +129,9 @@ def _pretrained(config: Config) -> bool:
 def train_command(config: Config, words: str) -> str:
     """The command that does the same run by itself."""
     method, settings = config.method, []
-    if isinstance(method, ERM | Swap) and method.layers == "last":
+    if config.arch.freeze != "auto":
+        settings.append(f"arch.freeze={config.arch.freeze}")
+    if isinstance(method, Swap) and method.layers == "last":
         settings.append("layers=last")
     if isinstance(method, Swap) and method.cues:
         settings.append(f"cues={','.join(method.cues)}")

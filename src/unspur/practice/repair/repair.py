@@ -177,7 +177,8 @@ class _Repair:
 
     def _train_plainly(self) -> Run:
         plain = plain_training(self.target.data, self.settings.seed)
-        config = prepared(plain, given_keys(plain.method, None, self.target.settings), self.files, self.say)
+        given = given_keys(plain.method, plain.arch.name, self.target.settings)
+        config = prepared(plain, given, self.files, self.say)
         show = self.budget.shown_by(self.progress, "baseline")
         result = run(config, self.folder / RUNS, files=self.files, resume=True, progress=show, say=self.say)
         if result["status"] != "done":
