@@ -28,8 +28,8 @@ from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.sources import splits_source, train_words
 from unspur.practice.audit.stored import StoredAudit, audit_into
 from unspur.runs.config import configure, configure_data
-from unspur.runs.defaults import SetSize, fitted, given_keys
-from unspur.runs.estimate import prepared
+from unspur.runs.defaults import fitted, given_keys
+from unspur.runs.estimate import prepared, size_of
 from unspur.runs.experiment import run
 from unspur.train.session import Session
 from unspur.version import commit
@@ -74,7 +74,7 @@ def methods(case: Case, audited: StoredAudit) -> dict[str, tuple[str, tuple[str,
     if case.data == "petscapes":
         rows = {"erm": ("erm", ("arch.freeze=backbone",))}
         return {**rows, "swap": ("swap", (*swap, "layers=last"))} if cues else rows
-    return {"erm": ("erm", (*PLAIN, *ONE_CYCLE)), **({"swap": ("swap", swap)} if cues else {})}
+    return {**({"swap": ("swap", swap)} if cues else {}), "erm": ("erm", (*PLAIN, *ONE_CYCLE))}
 
 
 def frozen_row(
@@ -83,8 +83,9 @@ def frozen_row(
     """A last layer, scored on features that are computed once for all rows: what `unspur train` gives, sooner."""
     settings = [*case.settings, *own]
     config = configure(method, case.data, None, seed, settings)
-    config = fitted(config, given_keys(config.method, None, settings), SetSize(0, 2))
-    data = config.data.load(DataFiles(args.data_dir))
+    files = DataFiles(args.data_dir)
+    config = fitted(config, given_keys(config.method, None, settings), size_of(config, files))
+    data = config.data.load(files)
     began = time.monotonic()
     fit = config.method.fit(config.arch.build(data, seed=seed), data.train, val=data.val, seed=seed)
     head, test = head_of(fit.model), data.tests["test"]
