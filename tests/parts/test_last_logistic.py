@@ -28,6 +28,18 @@ def test_the_strongest_is_kept_that_is_within_a_standard_error_of_the_best():
     assert data.best([head(0.08), head(0.06)]) == 1
 
 
+def test_copies_of_an_image_are_no_more_evidence_than_one():
+    data = judged()
+    twice = Judged(data.x.repeat(2, 1), data.y.repeat(2), data.group.repeat(2), copies=2)
+    heads = [
+        head(0.06),
+        head(0.09),
+    ]  # 3 and 4 of 50: a difference of 0.01, an error of 0.017 however often it is counted
+    assert data.steadiest(heads, [0.1, 1.0]) == twice.steadiest(heads, [0.1, 1.0]) == 1
+    heads = [head(0.06), head(0.10)]  # 0.02 apart
+    assert data.steadiest(heads, [0.1, 1.0]) == twice.steadiest(heads, [0.1, 1.0]) == 0
+
+
 def test_without_images_to_judge_by_the_first_is_kept():
     none = torch.zeros(0, dtype=torch.long)
     assert Judged(None, none, none).steadiest([head(0.5), head(0.1)], [1.0, 2.0]) == 0

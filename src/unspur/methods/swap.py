@@ -133,7 +133,7 @@ class Swap(Method):
         y = torch.cat([train.y, copies.y])
         weight /= torch.bincount(y, weight)[y]  # every class counts the same
         heads = logistic_path(x, y, self.l2s, classes, weight=weight)
-        swapped = Judged.of(model, self._val_copies(plain, val, session), session, "swapped-features")
+        swapped = Judged.of(model, self._val_copies(plain, val, session), session, "swapped-features", JUDGED)
         chosen = swapped.steadiest(heads, self.l2s)
         set_head(model, *heads[chosen])
         grid = [

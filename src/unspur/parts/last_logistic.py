@@ -40,14 +40,16 @@ class Judged(NamedTuple):
     x: Tensor | None
     y: Tensor
     group: Tensor
+    copies: int = 1  # of each image, one after the other: an image counts once, however many there are of it
 
     @classmethod
-    def of(cls, model: nn.Module, split: Split | None, session: Session, stage: str) -> Judged:
-        """The samples of ``split``: validation images as they are, or with swapped cues."""
+    def of(cls, model: nn.Module, split: Split | None, session: Session, stage: str, copies: int = 1) -> Judged:
+        """The samples of ``split``: validation images as they are, or copies of them with swapped cues."""
         if split is None:
             none = torch.zeros(0, dtype=torch.long)
             return cls(None, none, none)
-        return cls(features_of(model, split, session, stage), split.y, validation_groups("swapped", split))
+        x, group = features_of(model, split, session, stage), validation_groups("swapped", split)
+        return cls(x, split.y, group, copies)
 
     def best(self, heads: Sequence[Head]) -> int:
         return 0 if self.x is None else choose("swapped", self._right(heads), self.group)
@@ -56,11 +58,12 @@ class Judged(NamedTuple):
         """The head of the strongest L2 that is not worse than the best by more than the best's standard error."""
         if self.x is None:
             return 0
-        right = self._right(heads).double()
-        best = choose("swapped", self._right(heads), self.group)
-        labels = self.group.unique()
-        errors = [right[best, self.group == label].var() / (self.group == label).sum() for label in labels]
-        error = float(torch.stack(errors).sum().sqrt() / len(labels))
+        right, best = self._right(heads), self.best(heads)
+        images = right.double().view(len(heads), self.copies, -1).mean(1)[best]
+        group = self.group[: len(images)]
+        labels = group.unique()
+        errors = torch.stack([images[group == label].var() / (group == label).sum() for label in labels])
+        error = float(errors.sum().sqrt() / len(labels))
         score = scores("swapped", right, self.group).tolist()
         near = [number for number in range(len(heads)) if score[number] >= score[best] - error]
         return max(near, key=lambda number: l2s[number])
