@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from photographs import tagged
 from torch.nn import functional
 
 from unspur.core.files import read_json, write_json
-from unspur.data.base import groups_of
+from unspur.data.base import aligned_with, groups_of
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
 from unspur.models.base import head_of
@@ -61,7 +62,12 @@ SETS: dict[str, list[Case]] = {
         Case("Biased MNIST, two squares", "biased_mnist", ("data.squares=2",)),
     ],
     "petscapes": [Case("petscapes", "petscapes", local=True)],
+    "tagged": [
+        Case("tagged", "folder"),
+        Case("tagged, before it was", "folder"),
+    ],  # their roots are made when asked for
 }
+FROZEN = ("petscapes", "folder")  # sets of which the head alone is trained
 EPOCHS = "3"  # of all methods on digits: Adam, one cycle to 4e-3, batches of 256
 PLAIN = ("erm=adam", "erm.lr=4e-3", f"erm.epochs={EPOCHS}", "erm.batch_size=256", "erm.schedule=wsd")
 ONE_CYCLE = ("erm.schedule.warmup=0.3", "erm.schedule.decay=0.7")
@@ -71,7 +77,7 @@ def methods(case: Case, audited: StoredAudit) -> dict[str, tuple[str, tuple[str,
     """What is trained on a set, by the name of its row."""
     cues = audited.findings["cues"]
     swap = (f"cues={','.join(cues)}",)
-    if case.data == "petscapes":
+    if case.data in FROZEN:
         rows = {"erm": ("erm", ("arch.freeze=backbone",))}
         return {**rows, "swap": ("swap", (*swap, "layers=last"))} if cues else rows
     return {**({"swap": ("swap", swap)} if cues else {}), "erm": ("erm", (*PLAIN, *ONE_CYCLE))}
@@ -91,6 +97,7 @@ def frozen_row(
     head, test = head_of(fit.model), data.tests["test"]
     logits = functional.linear(features_of(fit.model, test, Session(), "test"), head.weight, head.bias)
     right, groups = logits.argmax(1) == test.y, groups_of(test)
+    aligned = aligned_with(data.train, test) if test.attributes else None
     by_group = {
         " ".join(map(str, key)): float(right[groups.id == number].float().mean())
         for number, key in enumerate(groups.keys)
@@ -103,6 +110,7 @@ def frozen_row(
                 "accuracy": float(right.float().mean()),
                 "mean_group_accuracy": sum(by_group.values()) / len(by_group),
                 "worst_group_accuracy": min(by_group.values()),
+                "conflicting_accuracy": None if aligned is None else float(right[~aligned].float().mean()),
             }
         },
         "groups": by_group,
@@ -143,11 +151,21 @@ def row(case: Case, name: str, method: str, own: tuple[str, ...], seed: int, aud
     }
 
 
+def _made(case: Case, args: Any) -> Case:
+    """Cats and dogs with a watermark in a corner, and the same images without it: those of scripts/photographs.py."""
+    if case.data != "folder":
+        return case
+    settings = tagged(args.runs, args.data_dir)
+    if case.name != "tagged":
+        settings = (f"data.root={args.runs / 'photographs' / 'cats-dogs'}", settings[-1])
+    return case._replace(settings=settings)
+
+
 def audit_of(case: Case, args: Any) -> StoredAudit:
     """The audit of a set's training images; of digits the first 2,000, which shows the cue as well as all of them."""
     spec = configure_data(case.data, case.settings)
     data = spec.load(DataFiles(args.data_dir))
-    most = len(data.train) if case.local else AUDITED
+    most = len(data.train) if case.data in FROZEN else AUDITED
     source = splits_source(data, {"train": data.train.subset(torch.arange(min(most, len(data.train))))})
     settings = Settings(local=case.local)
     return audit_into(args.runs / "audits", case.data, source, target=train_words(spec), settings=settings)
@@ -162,7 +180,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     for seed in parse_seeds(args.seeds):
-        for case in [case for name in args.sets.split(",") for case in SETS[name]]:
+        for case in [_made(case, args) for name in args.sets.split(",") for case in SETS[name]]:
             audited = audit_of(case, args)
             found = audited.findings
             print(case.name, found["verdict"], found["cues"], flush=True)
@@ -172,7 +190,7 @@ def main() -> None:
                 if any(all(old[key] == value for key, value in place.items()) for old in stored["rows"]):
                     continue
                 try:
-                    make = frozen_row if case.data == "petscapes" else row
+                    make = frozen_row if case.data in FROZEN else row
                     done = make(case, name, method, own, seed, audited, args)
                 except UnspurError as error:
                     print(f"{name} on {case.name}, seed {seed}: {error}", flush=True)

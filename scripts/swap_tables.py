@@ -10,6 +10,8 @@ from typing import Any
 SCORED = {
     "Colored MNIST": (("unbiased", "accuracy", "colour at random"),),
     "Biased MNIST": (("biased", "accuracy", "squares on the wrong class"),),
+    "tagged, before it was": (("test", "accuracy", "all images"),),
+    "tagged": (("test", "conflicting_accuracy", "tag of the other class"), ("test", "accuracy", "all images")),
     "petscapes": (
         ("test", "worst_group_accuracy", "worst group"),
         ("test", "mean_group_accuracy", "mean of groups"),

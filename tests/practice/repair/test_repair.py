@@ -17,6 +17,7 @@ from unspur.errors import RunFailed, UnspurError
 from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.stored import StoredAudit, stored
 from unspur.practice.repair import repair as repair_module
+from unspur.practice.repair.budget import OutOfTime
 from unspur.practice.repair.repair import RepairSettings, repair
 from unspur.practice.repair.state import PAGE, REPAIR, read_state
 from unspur.practice.repair.target import repair_target
@@ -220,3 +221,24 @@ def test_without_validation_images_nothing_can_be_chosen(place, tmp_path):
     target = repair_target(str(place / "set"), ["data.val=0", "data.size=32"])
     with pytest.raises(UnspurError, match="there are none; hold some out"):
         repair(target, tmp_path, settings=SWAP)
+
+
+def test_candidates_of_earlier_commands_stay_in_the_race(place, audited, done, tmp_path):
+    shutil.copytree(done[0].parent, tmp_path / "repairs")
+    target = repair_target(str(own_run(place)))
+    _, state = repair(target, tmp_path / "repairs", settings=replace(SWAP, methods=("randmask",)))
+    assert {row["name"] for row in state["tried"]} == {"swap", "randmask"} and state["chosen"] == "swap"
+
+
+def test_a_budget_that_ends_before_the_second_audit_does_not_lose_the_choice(place, audited, tmp_path, monkeypatch):
+    calls = []
+
+    def second_is_late(*rest, **more):
+        calls.append(1)
+        if len(calls) > 1:
+            raise OutOfTime("late")
+        return audited
+
+    monkeypatch.setattr(repair_module, "audit_into", second_is_late)
+    _, state = repair(repair_target(str(own_run(place))), tmp_path, settings=SWAP)
+    assert state["chosen"] == "swap" and "before the second audit" in state["notes"][0]

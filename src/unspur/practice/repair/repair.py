@@ -34,7 +34,7 @@ from unspur.practice.repair.labelled_groups import validation_labels
 from unspur.practice.repair.outcome import conclude, keep, reliance_change
 from unspur.practice.repair.page import Shown, write_repair_page
 from unspur.practice.repair.scoring import Referee, groups_for
-from unspur.practice.repair.state import AUDITS, PAGE, RUNS, RepairJSON, TriedJSON, read_state, write_state
+from unspur.practice.repair.state import AUDITS, PAGE, RUNS, RepairJSON, TriedJSON, new_state, read_state, write_state
 from unspur.practice.repair.target import RepairTarget, unchanged
 from unspur.runs.defaults import SetSize, given_keys
 from unspur.runs.estimate import prepared
@@ -70,7 +70,7 @@ def repair(
     files = DataFiles(data_dir)
     data = unchanged(target, files)
     folder = out / f"{target.name}-{_key(target, settings.seed)}"
-    state = read_state(folder) or _begin(target, settings)
+    state = read_state(folder) or new_state(target.words, settings.seed, settings.margin)
     budget = Budget(settings.budget, state["seconds"])
     work = _Repair(target, settings, folder, data, files, data_dir, budget, progress, say, state)
     with _alone(folder):
@@ -99,32 +99,6 @@ def _key(target: RepairTarget, seed: int) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
 
-def _begin(target: RepairTarget, settings: RepairSettings) -> RepairJSON:
-    return {
-        "target": target.words,
-        "seed": settings.seed,
-        "margin": settings.margin,
-        "verdict": None,
-        "finding": None,
-        "audit": None,
-        "cues": [],
-        "evidence": None,
-        "images": 0,
-        "baseline": None,
-        "tried": [],
-        "chosen": None,
-        "run": None,
-        "sentence": None,
-        "second_audit": None,
-        "second_verdict": None,
-        "reliance": [],
-        "notes": [],
-        "seconds": 0.0,
-        "next": [],
-        "version": __version__,
-    }
-
-
 @dataclass
 class _Repair:
     target: RepairTarget
@@ -151,8 +125,9 @@ class _Repair:
             return self._finish(None)
         referee = self._referee(base, found)
         self._baseline_scores(base, referee)
-        tried = [(each, self._try(each, referee)) for each in self._candidates(base)]
-        chosen = self._choose(base, referee, [each for each, row in tried if row["status"] == "done"])
+        for each in self._candidates(base):
+            self._try(each, referee)
+        chosen = self._choose(base, referee)
         if chosen is not None:
             self._audit_again(chosen, found)
         self._finish(Shown(referee, base, chosen))
@@ -220,7 +195,7 @@ class _Repair:
         require_one_fits(found, self.budget.left)
         return found
 
-    def _try(self, each: Candidate, referee: Referee) -> TriedJSON:
+    def _try(self, each: Candidate, referee: Referee) -> None:
         """One candidate, from its run to its scores; what goes wrong with it is written down, and the rest goes on."""
         row: TriedJSON = {
             "name": each.name,
@@ -239,7 +214,7 @@ class _Repair:
         if stored_run.result() is None and each.seconds > self.budget.left:
             row |= {"status": "does not fit", "run": None}
             row["reason"] = f"It takes about {duration(each.seconds)}, and {duration(self.budget.left)} were left."
-            return self._noted(row)
+            return self._note(row)
         try:
             result = run(each.config, self.folder / RUNS, files=self.files, resume=True, progress=show, say=self.say)
             row |= {"status": result["status"], "seconds": result["seconds"], "reason": result.get("reason")}
@@ -252,16 +227,16 @@ class _Repair:
             row |= {"status": "out of time", "reason": str(error)}
         except UnspurError as error:  # such as a network without a layer that is a map
             row |= {"status": "failed", "reason": str(error), "run": None}
-        return self._noted(row)
+        self._note(row)
 
-    def _noted(self, row: TriedJSON) -> TriedJSON:
+    def _note(self, row: TriedJSON) -> None:
         self.state["tried"] = [old for old in self.state["tried"] if old["name"] != row["name"]] + [row]
         self._save()
-        return row
 
-    def _choose(self, base: Run, referee: Referee, tried: list[Candidate]) -> Run | None:
-        """The best candidate that does no harm; None: the baseline is kept."""
-        runs = [Run.create(self.folder / RUNS, each.config) for each in tried]
+    def _choose(self, base: Run, referee: Referee) -> Run | None:
+        """The best of all candidates, those of earlier commands included, that does no harm; None: the baseline."""
+        tried = [row for row in self.state["tried"] if row["status"] == "done" and row["run"]]
+        runs = [Run.open(Path(str(row["run"]))) for row in tried]
         scores = [referee.scores(referee.evidence(each, silent)) for each in (base, *runs)]
         found = judge(
             scores[0],
@@ -271,7 +246,7 @@ class _Repair:
             margin=self.settings.margin,
             seed=self.settings.seed,
         )
-        conclude(self.state, dict(zip([each.name for each in tried], found, strict=True)))
+        conclude(self.state, dict(zip([row["name"] for row in tried], found, strict=True)))
         self._save()
         chosen = [each for each, judgement in zip(runs, found, strict=True) if judgement.reason == "chosen"]
         return chosen[0] if chosen else None
@@ -281,7 +256,14 @@ class _Repair:
         moving = any(
             each["what"].startswith("a small mark") and each["grade"] == "leaks" for each in before["findings"]
         )
-        after = self._audited(chosen, Settings(seed=self.settings.seed, local=moving))
+        try:
+            after = self._audited(chosen, Settings(seed=self.settings.seed, local=moving))
+        except OutOfTime:
+            self.state["notes"] = [
+                "The budget ended before the second audit; the same command with more of it makes it."
+            ]
+            return
+        self.state["notes"] = []
         self.state |= {"second_audit": str(after.folder), "second_verdict": after.findings["verdict"]}
         self.state["reliance"] = reliance_change(before, after.findings)
 

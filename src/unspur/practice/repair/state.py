@@ -7,6 +7,7 @@ from typing import Literal, TypedDict
 
 from unspur.core.files import read_json, write_json
 from unspur.core.shapes import checked
+from unspur.version import __version__
 
 REPAIR, PAGE, RUNS, AUDITS, EVIDENCE = "repair.json", "repair.html", "runs", "audits", "evidence"
 
@@ -88,6 +89,33 @@ class RepairJSON(TypedDict):
     seconds: float
     next: list[str]
     version: str
+
+
+def new_state(target: str, seed: int, margin: float) -> RepairJSON:
+    """A repair that has not begun."""
+    return {
+        "target": target,
+        "seed": seed,
+        "margin": margin,
+        "verdict": None,
+        "finding": None,
+        "audit": None,
+        "cues": [],
+        "evidence": None,
+        "images": 0,
+        "baseline": None,
+        "tried": [],
+        "chosen": None,
+        "run": None,
+        "sentence": None,
+        "second_audit": None,
+        "second_verdict": None,
+        "reliance": [],
+        "notes": [],
+        "seconds": 0.0,
+        "next": [],
+        "version": __version__,
+    }
 
 
 def read_state(folder: Path) -> RepairJSON | None:
