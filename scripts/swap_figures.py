@@ -103,7 +103,7 @@ def frozen_row(
         for number, key in enumerate(groups.keys)
     }
     return {
-        **_common(case, name, method, settings, seed, audited),
+        **_common(case, name, method, settings, seed, audited, args.runs),
         "status": "done",
         "tests": {
             "test": {
@@ -121,8 +121,10 @@ def frozen_row(
     }
 
 
-def _common(case: Case, name: str, method: str, settings: list[str], seed: int, audited: StoredAudit) -> dict[str, Any]:
-    words = " ".join(f"--set {setting}" for setting in settings)
+def _common(
+    case: Case, name: str, method: str, settings: list[str], seed: int, audited: StoredAudit, runs: Path
+) -> dict[str, Any]:
+    words = " ".join(f"--set {setting}" for setting in settings).replace(str(runs), "runs")
     return {
         "set": case.name,
         "method": name,
@@ -141,7 +143,7 @@ def row(case: Case, name: str, method: str, own: tuple[str, ...], seed: int, aud
     result = run(config, args.runs, data_dir=args.data_dir, files=files, resume=True, progress=True)
     kept = ("accuracy", "mean_group_accuracy", "worst_group_accuracy", "conflicting_accuracy")
     return {
-        **_common(case, name, method, settings, seed, audited),
+        **_common(case, name, method, settings, seed, audited, args.runs),
         "status": result["status"],
         "tests": {t: {k: scores[k] for k in kept} for t, scores in result.get("tests", {}).items()},  # type: ignore[literal-required]
         "sizes": result.get("sizes"),

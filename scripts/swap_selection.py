@@ -84,12 +84,10 @@ def like_training(val: Split, train: Split) -> Tensor:
     return torch.cat([follow, against[some]]).sort().values
 
 
-def study(models: list[Named], val: Split, features: dict[str, Tensor], keep: Tensor, truth: Tensor) -> list[Any]:
-    """Each rule's rank correlation and regret, on the validation images ``keep``."""
-    part = val.subset(keep)
-    correct = right(models, features["val"][keep], part.y)
-    swapped = right(models, features["swapped"], val.y.repeat(JUDGED))
-    swapped = swapped.view(len(models), JUDGED, len(val))[:, :, keep].flatten(1)
+def study(models: list[Named], part: Split, x: Tensor, swapped_x: Tensor, truth: Tensor) -> list[Any]:
+    """Each rule's rank correlation and regret, on validation images and their copies."""
+    correct = right(models, x, part.y)
+    swapped = right(models, swapped_x, part.y.repeat(JUDGED))
     strongest = next(number for number, each in enumerate(models) if each.name == f"plain, L2 {max(STRENGTHS):g}")
     by_label = validation_groups("swapped", part)
     judged: dict[str, tuple[Rule, Tensor, Tensor]] = {
@@ -157,15 +155,18 @@ def main() -> None:
         "val": data.val,
         "test": test,
         "copies": with_copies(data.train, exchange, COPIES, derive(0, "swap"), originals=False),
-        "swapped": with_copies(data.val, exchange, JUDGED, derive(0, "swap", "val"), originals=False),
     }
+    # Donors are of the same validation images: of those like training, most show the cue of their class.
+    every, biased = torch.arange(len(data.val)), like_training(data.val, data.train)
+    parts = {"as published": data.val.subset(every), "like training": data.val.subset(biased)}
+    for name, part in parts.items():
+        splits[name] = with_copies(part, exchange, JUDGED, derive(0, "swap", "val"), originals=False)
     features = {name: features_of(model, split, session, name) for name, split in splits.items()}
     models = list(heads(features["train"], data.train.y, features["copies"], groups_of(data.train).id))
     truth = scores("worst_group", right(models, features["test"], test.y), groups_of(test).id)
-    every, biased = torch.arange(len(data.val)), like_training(data.val, data.train)
+    kept = {"as published": every, "like training": biased}
     found = {
-        "as published": study(models, data.val, features, every, truth),
-        "like training": study(models, data.val, features, biased, truth),
+        name: study(models, part, features["val"][kept[name]], features[name], truth) for name, part in parts.items()
     }
     write_json(
         FILE,

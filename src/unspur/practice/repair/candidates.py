@@ -24,6 +24,7 @@ from unspur.runs.defaults import SetSize, fitted, photographs, usual_network
 from unspur.runs.estimate import seconds as estimated
 
 EXPECTED = Path(__file__).parent / "expected.json"  # from committed tables
+HEADS = ("ule_last_layer", "balanced_last_layer")  # of a frozen network, which must know something
 UNKNOWN = 0.5  # points that a method without a figure is expected to gain
 
 KindOfCue = Literal["place", "scene", "trace", "none"]
@@ -79,8 +80,8 @@ def candidates(
 ) -> list[Candidate]:
     """What to try on the data and network of ``base``, whose plain training took ``seconds``.
 
-    ``methods`` names them; by default all with a figure for this kind of cue that need no group labels, or may have
-    them.
+    ``methods`` names them; by default swap where there is a cue, and all with a figure for this kind of cue that need
+    no group labels, or may have them.
     """
     kind = kind_of(cues)
     known = {row["method"]: row for row in expectations() if row["kind"] == kind}
@@ -92,7 +93,9 @@ def candidates(
             groups or not METHODS[name].needs_groups,
             f"{name} needs training data with group labels, and these have none; leave it out.",
         )
-    named = list(dict.fromkeys(methods)) or [name for name in known if groups or not METHODS[name].needs_groups]
+    usual = [name for name in known if groups or not METHODS[name].needs_groups]
+    usual = [name for name in usual if _pretrained(base) or name not in HEADS]
+    named = list(dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)))
     found = []
     for name in named:
         row, config = known.get(name), _configured(name, base, cues, size)
