@@ -19,13 +19,18 @@ SCORED = {
 }
 
 
+def scored(name: str) -> Sequence[tuple[str, str, str]]:
+    """What the set ``name`` is scored by."""
+    return next(scores for start, scores in SCORED.items() if name.startswith(start))
+
+
 def swap_rows(found: Mapping[str, Any]) -> list[list[str]]:
     """A row for each set and score: plain training and swap, mean and deviation over seeds, and the audit's cue."""
     rows = []
     for name in dict.fromkeys(row["set"] for row in found["rows"]):
         own = [row for row in found["rows"] if row["set"] == name and row["status"] == "done"]
         cues = next((", ".join(f"`{cue}`" for cue in row["cues"]) for row in own if row["cues"]), "none")
-        for test, score, called in next(scores for start, scores in SCORED.items() if name.startswith(start)):
+        for test, score, called in scored(name):
             cells = [_cell(own, method, test, score) for method in ("erm", "swap")]
             rows.append([name, called, *cells, cues])
     return rows
