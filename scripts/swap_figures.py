@@ -1,7 +1,7 @@
 """Swap with the cue that the audit found, beside plain training: written row by row to results/swap.json.
 
-    python scripts/swap_figures.py [--sets colored,squares,petscapes,tagged] [--seeds 0,1,2] [--runs runs]
-                                   [--data-dir DIR]
+    python scripts/swap_figures.py [--sets colored,squares,petscapes,tagged] [--methods swap,erm] [--seeds 0,1,2]
+                                   [--runs runs] [--data-dir DIR]
 
 Each set is audited once (no group labels, its own quick model) and trained on with the cues that the audit kept; where
 the audit kept none, the row says so. Rows that are there already are not made again. Nothing is chosen on test data.
@@ -153,6 +153,13 @@ def row(case: Case, name: str, method: str, own: tuple[str, ...], seed: int, aud
     }
 
 
+def _stored() -> dict[str, Any]:
+    stored: dict[str, Any] = (
+        read_json(FILE) if FILE.exists() else {"command": "python scripts/swap_figures.py", "rows": []}
+    )
+    return stored
+
+
 def _made(case: Case, args: Any) -> Case:
     """Cats and dogs with a watermark in a corner, and the same images without it: those of scripts/photographs.py."""
     if case.data != "folder":
@@ -176,6 +183,7 @@ def audit_of(case: Case, args: Any) -> StoredAudit:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--methods", default="swap,erm")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     parser.add_argument("--data-dir", type=Path)
@@ -186,10 +194,10 @@ def main() -> None:
             audited = audit_of(case, args)
             found = audited.findings
             print(case.name, found["verdict"], found["cues"], flush=True)
-            for name, (method, own) in methods(case, audited).items():
-                stored = read_json(FILE) if FILE.exists() else {"command": "python scripts/swap_figures.py", "rows": []}
+            chosen = {name: how for name, how in methods(case, audited).items() if name in args.methods.split(",")}
+            for name, (method, own) in chosen.items():
                 place = {"set": case.name, "method": name, "seed": seed}
-                if any(all(old[key] == value for key, value in place.items()) for old in stored["rows"]):
+                if any(all(old[key] == value for key, value in place.items()) for old in _stored()["rows"]):
                     continue
                 try:
                     make = frozen_row if case.data in FROZEN else row
@@ -197,10 +205,9 @@ def main() -> None:
                 except UnspurError as error:
                     print(f"{name} on {case.name}, seed {seed}: {error}", flush=True)
                     continue
-                stored["audits"] = {
-                    **stored.get("audits", {}),
-                    case.name: {"verdict": found["verdict"], "sentence": found["sentence"], "cues": found["cues"]},
-                }
+                stored = _stored()  # another process may have added rows meanwhile
+                judged = {"verdict": found["verdict"], "sentence": found["sentence"], "cues": found["cues"]}
+                stored["audits"] = {**stored.get("audits", {}), case.name: judged}
                 write_json(FILE, {**stored, "rows": [*stored["rows"], done]})
                 print(name, seed, {t: round(100 * s["accuracy"], 2) for t, s in done["tests"].items()}, flush=True)
 
