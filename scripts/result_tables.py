@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from large_lr_tables import SCORES, every, overview, published
-from swap_tables import swap_rows
+from swap_tables import selection_rows, swap_rows
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -315,6 +315,13 @@ def swap() -> list[str]:
     return [made(found), "", *markdown(headers, swap_rows(found))]
 
 
+def swap_selection() -> list[str]:
+    """How well rules without group labels rank models by their true worst group."""
+    found = read("swap-selection")
+    headers = ["rule", *(f"{name}, {kind}" for kind in found["rules"] for name in ("correlation", "regret"))]
+    return [f"{made(found)} {len(found['models'])} models.", "", *markdown(headers, selection_rows(found))]
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "first-page": first_page,
     "first-page-made": first_page_made,
@@ -329,6 +336,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "ule-last-layer": ule_last_layer,
     "photographs": photographs,
     "swap": swap,
+    "swap-selection": swap_selection,
     "large_lr-table2-colored_mnist": large_lr_table2,
     "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],
     "large-lr-accuracy": lambda: list(overview(sweeps(), SCORES[0])),

@@ -42,3 +42,15 @@ def _cell(rows: Sequence[Mapping[str, Any]], method: str, test: str, score: str)
         return ""
     spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
     return f"{fmean(values):.2f}{spread} ({len(values)})"
+
+
+def selection_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """A row for each rule: rank correlation and regret on both kinds of validation images."""
+    kinds = list(found["rules"].values())
+    return [
+        [
+            rows[0]["rule"],
+            *(cell for row in rows for cell in (f"{row['rank correlation']:+.2f}", f"{row['regret']:.1f}")),
+        ]
+        for rows in zip(*kinds, strict=True)
+    ]
