@@ -5,6 +5,11 @@ from torch import nn
 
 from unspur.core.seeds import seeded
 from unspur.data.base import Split
+from unspur.train.loop import measure
+from unspur.train.recipe import SGD
+from unspur.train.session import Session
+
+PLAIN = SGD(lr=0.02, epochs=3, batch_size=64)  # long enough for plain training to take the shortcut
 
 
 def shortcut(n=600, conflicting=30, seed=0):
@@ -21,3 +26,8 @@ def shortcut(n=600, conflicting=30, seed=0):
 def network():
     with seeded(0, "network"):
         return nn.Sequential(nn.Linear(7, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2))
+
+
+def misled(fit):
+    """The accuracy of a result where the strong number always misleads."""
+    return measure(fit.model, shortcut(2000, conflicting=2000, seed=2), Session())[0]

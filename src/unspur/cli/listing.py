@@ -18,7 +18,8 @@ def method_rows() -> list[Row]:
     """Each method: whether it needs group labels, what it costs in units of plain training, where it comes from."""
     rows: list[Row] = [("method", "groups", "cost", "from", "what it does")]
     for name, method in catalogue("unspur.methods.catalog", "METHODS").items():
-        groups = "needed" if method.constants.get("needs_groups") else "no"
+        known = method.constants
+        groups = "needed" if known.get("needs_groups") else "to choose" if known.get("needs_val_groups") else "no"
         rows.append((name, groups, str(method.constants.get("cost") or UNKNOWN), *_source_and_summary(method)))
     return rows
 
@@ -45,7 +46,9 @@ def data_rows() -> list[Row]:
 DATA_LEGEND = """\
 files: "fetch" is downloaded by `unspur data fetch NAME`; "by hand": `unspur data info NAME` says where to get it;
        "mini": --set data.base=mini uses digits that come with unspur; "none": it is computed."""
-METHODS_LEGEND = "groups: whether it needs group labels in training. cost: in units of plain training."
+METHODS_LEGEND = """\
+groups: whether it needs group labels; "needed" in training, "to choose" in the validation data alone.
+cost: in units of plain training."""
 
 
 def _files(data: Outline) -> str:

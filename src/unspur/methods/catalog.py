@@ -7,6 +7,7 @@ from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import Method
 from unspur.methods.dcwp import DCWP
 from unspur.methods.erm import ERM
+from unspur.methods.groupdro import GroupDRO
 from unspur.methods.jtt import JTT
 from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
@@ -19,6 +20,7 @@ METHODS: dict[str, type[Method]] = {
     "balanced_last_layer": BalancedLastLayer,
     "dcwp": DCWP,
     "erm": ERM,
+    "groupdro": GroupDRO,
     "jtt": JTT,
     "large_lr": LargeLR,
     "masktune": MaskTune,
