@@ -16,6 +16,7 @@ SMALL = {
     "iterations": 2,
     "every": 2,
     "samples": 100,
+    "fits": 2,
     "batch_size": 64,
 }
 FEW = 2  # values of a setting that is searched

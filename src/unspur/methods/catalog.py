@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unspur.errors import unknown
+from unspur.methods.afr import AFR
 from unspur.methods.asam import ASAM
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import Method
@@ -12,6 +13,8 @@ from unspur.methods.class_balanced import ClassBalanced
 from unspur.methods.coral import CORAL
 from unspur.methods.cvar_dro import CVaRDRO
 from unspur.methods.dcwp import DCWP
+from unspur.methods.dfr import DFR
+from unspur.methods.dispel import DISPEL
 from unspur.methods.erm import ERM
 from unspur.methods.fish import Fish
 from unspur.methods.focal import Focal
@@ -34,6 +37,7 @@ from unspur.methods.vrex import VREx
 from unspur.methods.w2d import W2D
 
 METHODS: dict[str, type[Method]] = {
+    "afr": AFR,
     "asam": ASAM,
     "balanced_last_layer": BalancedLastLayer,
     "causirl_coral": CausIRLCORAL,
@@ -42,6 +46,8 @@ METHODS: dict[str, type[Method]] = {
     "coral": CORAL,
     "cvar_dro": CVaRDRO,
     "dcwp": DCWP,
+    "dfr": DFR,
+    "dispel": DISPEL,
     "erm": ERM,
     "fish": Fish,
     "focal": Focal,
