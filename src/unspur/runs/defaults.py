@@ -112,11 +112,11 @@ def _method(method: Method, given: frozenset[str], size: SetSize, rules: Rules) 
         own = _below(path, given)
         if isinstance(method, LargeLR):  # the method is its optimiser and a constant rate
             kept: Optimiser = _with(recipe, {"batch_size": batch, "epochs": epochs}, own)
-            method = _put(method, path, kept)
+            method = with_value(method, path, kept)
             continue
         brief = path == "mining.training" or (path == "erm" and isinstance(method, JTT))
         values = {"batch_size": batch, "epochs": max(1, round(BRIEF * epochs)) if brief else epochs}
-        method = _put(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
+        method = with_value(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
     return _with(method, _own_settings(method, size, rules, batch), given)
 
 
@@ -179,13 +179,14 @@ def _with(spec: S, values: Mapping[str, Any], given: frozenset[str]) -> S:
     """``spec`` with all ``values`` that are not ``given``."""
     for key, value in values.items():
         if not _covered(key, given):
-            spec = _put(spec, key, value)
+            spec = with_value(spec, key, value)
     return spec
 
 
-def _put(spec: S, key: str, value: Any) -> S:
+def with_value(spec: S, key: str, value: Any) -> S:
+    """``spec`` with another value of one setting, by its key."""
     head, _, rest = key.partition(".")
-    changed: S = replace(spec, **{head: _put(getattr(spec, head), rest, value) if rest else value})  # type: ignore[type-var]
+    changed: S = replace(spec, **{head: with_value(getattr(spec, head), rest, value) if rest else value})  # type: ignore[type-var]
     return changed
 
 
