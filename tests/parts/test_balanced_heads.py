@@ -1,9 +1,7 @@
 import pytest
 import torch
 
-from unspur.data.base import Split
-from unspur.errors import UnspurError
-from unspur.parts.balanced_heads import Labelled, Others, Plan, _draw, balanced, balanced_head, halves, require_halves
+from unspur.parts.balanced_heads import Labelled, Others, Plan, _draw, balanced, balanced_head, halves
 from unspur.train.session import Session
 
 GROUP = torch.tensor([0] * 50 + [1] * 7 + [2] * 20)
@@ -55,7 +53,12 @@ def test_the_worst_group_of_what_is_held_back_decides(classes):
     assert min(float(right[group == g].mean()) for g in group.unique()) > (0.7 if classes == 2 else 0.4)
 
 
-def test_a_group_of_one_sample_has_no_halves():
-    y = torch.tensor([0, 0, 1])
-    with pytest.raises(UnspurError, match=r"dfr tunes on one half of each group.*y=1, square=1 there is one sample"):
-        require_halves("dfr", Split(torch.zeros(3, 1), y, {"square": torch.tensor([0, 0, 1])}))
+def test_a_group_of_one_sample_is_fitted_but_not_judged_and_said():
+    generator = torch.Generator().manual_seed(0)
+    group = torch.tensor([0] * 30 + [1] * 30 + [2])
+    x = torch.randn(61, 3, generator=generator) + group[:, None]
+    found = balanced_head(Labelled(x, (group > 0).long(), group), None, 2, Plan((1.0,), (1.0,), 2, 100), Session())
+    assert found.figures["balanced_samples"] == 3  # one of each
+    assert torch.isfinite(found.heads.weight).all() and 0 <= found.figures["chosen"]["score"] <= 1
+    (said,) = found.warnings
+    assert said.startswith("1 of 3 groups of the validation data have one sample, so that balanced draws have one")

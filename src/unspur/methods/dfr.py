@@ -11,7 +11,7 @@ from torch import nn
 from unspur.data.base import Split, groups_of
 from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import head_of
-from unspur.parts.balanced_heads import Labelled, Plan, balanced_head, require_halves, require_plan
+from unspur.parts.balanced_heads import Labelled, Plan, balanced_head, require_plan
 from unspur.parts.features import features_of
 from unspur.parts.last_layer import check_head
 from unspur.parts.logistic import require_bias
@@ -50,16 +50,14 @@ class DFR(Method):
         return Plan(self.strengths, (1.0,), self.fits, self.steps)
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
-        """The model must end in one linear layer, and every group have samples for two halves."""
+        """The model must end in one linear layer."""
         require_bias(check_head(model, train))
-        assert val is not None  # the base has asked for its groups
-        require_halves(self.name, val)
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
-        assert val is not None
+        assert val is not None  # the base has asked for its groups
         train_model(model, train, self.erm, stage="erm", session=session)
         before = copy.deepcopy(model)
         data = Labelled(features_of(model, val, session, "val-features").cpu(), val.y, groups_of(val).id)
         found = balanced_head(data, None, head_of(model).out_features, self.plan, session)
         found.heads.give(model)
-        return Fit(model.eval(), {"erm": before}, Baseline("erm"), figures=found.figures)
+        return Fit(model.eval(), {"erm": before}, Baseline("erm"), warnings=found.warnings, figures=found.figures)

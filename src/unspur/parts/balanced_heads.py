@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from unspur.core.seeds import stream
-from unspur.data.base import Split, groups_of
 from unspur.errors import require
 from unspur.parts.logistic import Heads, Penalty, Scale, fit_heads, zero_heads
 from unspur.parts.select import choose, scores
@@ -50,6 +49,7 @@ class Found(NamedTuple):
 
     heads: Heads
     figures: dict[str, Any]
+    warnings: list[str]
 
 
 def require_plan(plan: Plan) -> None:
@@ -60,16 +60,17 @@ def require_plan(plan: Plan) -> None:
     require(plan.fits >= 1 and plan.steps >= 1, f"fits and steps must be at least 1 but got {plan.fits}, {plan.steps}.")
 
 
-def require_halves(method: str, val: Split) -> None:
-    """Stop where a half of the validation data would lack a group."""
-    groups = groups_of(val)
-    sizes = torch.bincount(groups.id)
-    key = dict(zip(("y", *val.attributes), groups.keys[int(sizes.argmin())], strict=True))
-    require(
-        int(sizes.min()) >= 2,
-        f"{method} tunes on one half of each group of the validation data, but of the group "
-        f"{', '.join(f'{name}={value}' for name, value in key.items())} there is one sample; hold more out.",
-    )
+def small_group_warnings(group: Tensor) -> list[str]:
+    """A sentence where groups have too few samples to be fitted and judged.
+
+    >>> small_group_warnings(torch.tensor([0, 0, 1, 1]))
+    []
+    """
+    lone = int((torch.bincount(group) == 1).sum())
+    if not lone:
+        return []
+    some = f"{lone} of {int(group.max()) + 1} groups of the validation data have one sample"
+    return [f"{some}, so that balanced draws have one of each and nothing was chosen by these groups; hold more out."]
 
 
 def balanced_head(data: Labelled, others: Others | None, classes: int, plan: Plan, session: Session) -> Found:
@@ -83,6 +84,7 @@ def balanced_head(data: Labelled, others: Others | None, classes: int, plan: Pla
     others = others and others._replace(x=scale.apply(others.x))
     fitted, judged = halves(data.group, stream(session.seed, STAGE, "halves"))
     judge, right = data.at(judged), []
+    judge = judge._replace(group=judge.group.unique(return_inverse=True)[1])  # a group of one sample is fitted alone
     for number, share in enumerate(plan.shares):
         some = _draw(data.at(fitted), others, share, stream(session.seed, STAGE, "tuning", number))
         right.append(_fit(some, classes, plan.strengths, plan.steps).right(judge.x, judge.y))
@@ -99,7 +101,8 @@ def balanced_head(data: Labelled, others: Others | None, classes: int, plan: Pla
     score = float(scores("worst_group", correct, judge.group)[best])
     zero = float((mean.weight == 0).double().mean())
     chosen = {"strength": strength, "share": share, "score": score}
-    return Found(scale.undo(mean), {"chosen": chosen, "zero_weights": zero, "balanced_samples": len(some.y)})
+    figures = {"chosen": chosen, "zero_weights": zero, "balanced_samples": len(some.y)}
+    return Found(scale.undo(mean), figures, small_group_warnings(data.group))
 
 
 def halves(group: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
