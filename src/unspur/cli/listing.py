@@ -19,7 +19,7 @@ def method_rows() -> list[Row]:
     rows: list[Row] = [("method", "groups", "cost", "from", "what it does")]
     for name, method in catalogue("unspur.methods.catalog", "METHODS").items():
         known = method.constants
-        groups = "needed" if known.get("needs_groups") else "to choose" if known.get("needs_val_groups") else "no"
+        groups = "needed" if known.get("needs_groups") else "validation" if known.get("needs_val_groups") else "no"
         rows.append((name, groups, str(method.constants.get("cost") or UNKNOWN), *_source_and_summary(method)))
     return rows
 
@@ -47,7 +47,7 @@ DATA_LEGEND = """\
 files: "fetch" is downloaded by `unspur data fetch NAME`; "by hand": `unspur data info NAME` says where to get it;
        "mini": --set data.base=mini uses digits that come with unspur; "none": it is computed."""
 METHODS_LEGEND = """\
-groups: whether it needs group labels; "needed" in training, "to choose" in the validation data alone.
+groups: whether it needs group labels; "needed" in training, "validation" in the validation data alone.
 cost: in units of plain training."""
 
 
