@@ -29,7 +29,7 @@ def here(monkeypatch):
             asked.append(job)
             yield number, work(job)
 
-    monkeypatch.setitem(unspur.runs.sweep.ENGINES, "local", engine)
+    monkeypatch.setitem(unspur.runs.engines.ENGINES, "local", engine)
     return asked
 
 
@@ -135,7 +135,7 @@ def test_a_mistake_found_by_a_run_alone_is_told_with_the_others(tmp_path, monkey
         yield 0, Outcome("failed", "Out of luck.")
         yield 1, work(jobs[1])
 
-    monkeypatch.setitem(unspur.runs.sweep.ENGINES, "local", engine)
+    monkeypatch.setitem(unspur.runs.engines.ENGINES, "local", engine)
     found = sweep(points(seeds=[0]), tmp_path)
     assert [point["runs"][0]["status"] for point in found["points"]] == ["failed", "done"]
     assert found["points"][0]["runs"][0]["reason"] == "Out of luck."

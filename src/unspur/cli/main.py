@@ -11,6 +11,7 @@ import typer
 
 from unspur.cli.audit import audit
 from unspur.cli.catalogs import archs, methods
+from unspur.cli.compare import compare
 from unspur.cli.data import data_app
 from unspur.cli.papers import reproduce
 from unspur.cli.shared import (
@@ -209,7 +210,7 @@ def _print_outcome(result: Result, as_json: bool) -> None:
 app.command(rich_help_panel=FIRST)(audit)
 app.command(rich_help_panel=FIRST)(methods)
 app.add_typer(data_app, name="data", rich_help_panel=FIRST)
-for command in (sweep, analyze, probe, reproduce, archs):
+for command in (compare, sweep, analyze, probe, reproduce, archs):
     app.command(rich_help_panel=MORE)(command)
 
 

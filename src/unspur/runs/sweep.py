@@ -5,23 +5,20 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from unspur.core.progress import counting
-from unspur.data.files.fetch import DataFiles
-from unspur.errors import require, unknown
+from unspur.errors import require
 from unspur.evaluation.analysis import figures
 from unspur.evaluation.scores import ScoreName
 from unspur.metrics.correlation import rank_correlation
 from unspur.runs.analyze import stored_analysis
 from unspur.runs.config import Config, configure, pairs
 from unspur.runs.convergence import Ended, EndedResult, Unfinished, usable
-from unspur.runs.engines import ENGINES, Job, Outcome
-from unspur.runs.folder import Run, writable
-from unspur.runs.result import ENDED
+from unspur.runs.engines import Outcome
+from unspur.runs.folder import Run
+from unspur.runs.many import Many
 
 
 class RunRow(TypedDict):
@@ -138,47 +135,9 @@ def sweep(
     not repeated (but analysed where ``analyze`` asks for it and they were not), those that failed or were interrupted
     go on. A run that fails, even by its process being killed, is recorded as failed and the others go on.
     """
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
-    require(jobs is None or jobs >= 1, f"--jobs must be at least 1 but got {jobs}.")
-    configs = {config.key: config for point in points for config in point.configs}
-    left = [config for config in configs.values() if _unfinished(Run.create(out, config), analyze)]
-    _check(left, data_dir)
-    writable(out)
-    data = str(data_dir) if data_dir else None
-    queue = [Job(config.to_json(), str(out), data, analyze) for config in left]
-    outcomes: dict[str, Outcome] = {}
-    bar = counting("sweep", len(configs), len(configs) - len(left)) if progress else nullcontext(_uncounted)
-    with bar as advance, closing(ENGINES[engine](queue, jobs)) as ended:
-        for number, outcome in ended:
-            outcomes[left[number].key] = outcome
-            if outcome.reason:
-                say(f"{Run.create(out, left[number]).folder.name} {outcome.status}: {outcome.reason}")
-            advance(1)
-    return summary(points, out, outcomes)
-
-
-def _uncounted(count: int) -> None:
-    """Nobody is shown how many runs have ended."""
-
-
-def _unfinished(stored: Run, analyze: bool) -> bool:
-    result = stored.result()
-    if not result or result["status"] not in ENDED:
-        return True
-    stored.log()  # an error now if it cannot be read, and not when all others have been trained
-    return analyze and result["status"] == "done" and stored_analysis(stored.folder) is None
-
-
-def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
-    """Load every data set, build every architecture and ask every method once, so that no run starts that cannot."""
-    files = DataFiles(data_dir)
-    for spec in dict.fromkeys(config.data for config in configs):
-        data, own = spec.load(files), [config for config in configs if config.data == spec]
-        for arch in dict.fromkeys(config.arch for config in own):
-            model = arch.build(data)
-            for method in dict.fromkeys(config.method for config in own if config.arch == arch):
-                method.require(model, data.train, data.val)
+    configs = [config for point in points for config in point.configs]
+    many = Many(out, jobs, engine, data_dir, analyze)
+    return summary(points, out, many.do(configs, "sweep", progress=progress, say=say))
 
 
 def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> SweepSummary:
