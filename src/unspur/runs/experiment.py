@@ -22,7 +22,7 @@ from unspur.methods.base import Fit
 from unspur.methods.facts import Facts
 from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
-from unspur.runs.folder import Run
+from unspur.runs.folder import RESULT, Run
 from unspur.runs.result import ENDED, Result, Status
 from unspur.train.observers import Dynamics, Together
 from unspur.train.session import Session, leave_group
@@ -136,9 +136,10 @@ def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: boo
 def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str, Any]:
     """Store what ``fit`` returned, score it, and return the blocks of result.json that say so."""
     stored.keep(fit, data)
-    result = Predictions(fit.model, "result", progress)
+    result = Predictions(fit.model, RESULT, progress)
     stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
     tests = result.scores(data)
+    stored.keep_logits({name: model.logits(data) for name, model in {**stages, RESULT: result}.items()})
     dead = _learned_nothing(fit, data, progress)
     return {
         "sizes": {"train": len(data.train), "val": len(data.val)},
@@ -185,11 +186,13 @@ def _repairs(fit: Fit) -> bool:
 
 
 def _no_change(before: Predictions, after: Predictions, data: Dataset) -> list[str]:
-    """A sentence if a repair predicts for every validation image what its baseline does."""
-    if not len(data.val) or bool((before.of(data.val, "val").argmax(1) != after.of(data.val, "val").argmax(1)).any()):
+    """A sentence if a repair predicts what its baseline does for every test image, or validation image if none is."""
+    shown = {f"test '{name}'": test for name, test in data.tests.items() if len(test)} or {"validation": data.val}
+    count = sum(map(len, shown.values()))
+    if not count or any(bool((before.of(s, n).argmax(1) != after.of(s, n).argmax(1)).any()) for n, s in shown.items()):
         return []
-    count = f"{len(data.val):,} validation images"
-    return [f"The repair changed nothing: the result predicts the same as before for all {count}."]
+    images = f"{count:,} images of {' and '.join(shown)}"
+    return [f"The repair changed nothing: the result predicts the same as before for all {images}."]
 
 
 def _facts(fit: Fit, data: Dataset) -> Facts:
