@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,11 @@ from unspur.report.section import Section
 from unspur.report.sections import catalog
 
 
-@dataclass(frozen=True)
-class Sentence:
-    sentence: str
-
-
 def broken(context):
     raise context
 
 
-SAYS = Section("headline", Sentence)  # its template shows one sentence
+SAYS = Section("headline")  # its template shows one sentence
 
 
 def shown(*sections, context="It works."):
@@ -32,7 +26,7 @@ def test_a_page_is_made_of_any_sections_and_contexts_and_links_to_its_parts():
 
 
 def test_a_section_that_does_not_apply_leaves_nothing():
-    silent = Section("headline", Sentence, applies=lambda context: False)
+    silent = Section("headline", applies=lambda context: False)
     assert "<h1>" not in shown(silent).text
 
 

@@ -140,18 +140,18 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
     stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
     tests = result.scores(data)
     stored.keep_logits({name: model.logits(data) for name, model in {**stages, RESULT: result}.items()})
-    dead = _learned_nothing(fit, data, progress)
+    dead, before = _learned_nothing(fit, data, progress), fit.baseline
     return {
         "sizes": {"train": len(data.train), "val": len(data.val)},
         "tests": tests,
         "stages": {name: {"tests": stage.scores(data)} for name, stage in stages.items()},
-        "baseline": fit.baseline._asdict() if fit.baseline else None,
+        "baseline": before._asdict() if before else None,
         "trained": fit.trained,
         "facts": _facts(fit, data),
         "warnings": [
             *dead,
             *one_class_warnings(tests, data.classes),
-            *(_no_change(stages[fit.baseline.stage], result, data) if fit.baseline and _repairs(fit) else []),
+            *(_no_change(stages[before.stage], result, data) if before and before.role == "before" else []),
             *fit.warnings,
         ],
     }
@@ -179,10 +179,6 @@ def _learned_nothing(fit: Fit, data: Dataset, progress: Progress) -> list[str]:
         f"The training ended with a network that predicts the class '{data.classes[label]}' for every training image: "
         "it has learned nothing; lower the learning rate (`unspur probe` finds the highest that converges)."
     ]
-
-
-def _repairs(fit: Fit) -> bool:
-    return fit.baseline is not None and fit.baseline.role == "before"
 
 
 def _no_change(before: Predictions, after: Predictions, data: Dataset) -> list[str]:

@@ -56,8 +56,6 @@ class Figure:
 class AnalysisView:
     """A run's analysis: its figures, pruning curves, attributions and surroundings, and what could not be found."""
 
-    label: str
-    tile: int
     test: str
     samples: int
     figures: tuple[Figure, ...]
@@ -80,8 +78,6 @@ def view(run: RunContext) -> AnalysisView:
     if bare and around:
         around["spurious_use"] = None
     return AnalysisView(
-        label=run.label,
-        tile=run.data.tile,
         test=test,
         samples=found["samples"],
         figures=_figures(found, bare),
