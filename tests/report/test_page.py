@@ -48,7 +48,7 @@ def test_a_section_that_fails_says_so_in_its_place_and_the_others_are_shown(erro
 
 
 def test_a_template_that_fails_is_a_section_that_fails():
-    text, failed = shown(Section("headline", lambda context: object()))
+    text, failed = shown(Section("pruning", lambda context: object()))
     assert "could not be made: UndefinedError" in text and len(failed) == 1
 
 
