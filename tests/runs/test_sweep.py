@@ -10,7 +10,8 @@ from unspur.runs.config import configure
 from unspur.runs.convergence import Ended
 from unspur.runs.engines import Outcome, work
 from unspur.runs.folder import Run
-from unspur.runs.sweep import _scores, _usable, correlations, plan, summary, sweep, with_accuracy
+from unspur.runs.summary import _scores, _usable, correlations, summary, with_accuracy
+from unspur.runs.sweep import plan, sweep
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
 
