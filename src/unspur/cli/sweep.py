@@ -46,13 +46,14 @@ def sweep(
     Example: unspur sweep erm parity --grid erm.lr=0.01,0.1,0.5 --seeds 0,1,2 --jobs 2
     """
     from unspur.cli.show.sweeps import print_sweep
+    from unspur.data.files.fetch import DataFiles
     from unspur.errors import RunFailed
     from unspur.papers.reproduce import parse_seeds
     from unspur.report.sweeps import check_figure, write_figure
     from unspur.runs.sweep import plan
     from unspur.runs.sweep import sweep as do_sweep
 
-    points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [])
+    points = plan(method, dataset, grid, parse_seeds(seeds), arch, settings or [], DataFiles(data_dir))
     if figure:
         check_figure([point.settings for point in points], figure)
     found = do_sweep(points, out, jobs=jobs, engine=engine, analyze=analyze, data_dir=data_dir, progress=True, say=say)
