@@ -27,6 +27,7 @@ from unspur.cli.shared import (
     say,
     suggest,
 )
+from unspur.cli.ship import export, predict
 from unspur.cli.sweep import analyze, probe, sweep
 from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory
 from unspur.errors import RunFailed, UnspurError
@@ -207,6 +208,8 @@ def _print_outcome(result: Result, as_json: bool) -> None:
 
 
 app.command(rich_help_panel=FIRST)(audit)
+app.command(rich_help_panel=FIRST)(predict)
+app.command(rich_help_panel=FIRST)(export)
 app.command(rich_help_panel=FIRST)(methods)
 app.add_typer(data_app, name="data", rich_help_panel=FIRST)
 for command in (sweep, analyze, probe, reproduce, archs):

@@ -76,6 +76,10 @@ class OnnxFile:
         batch = self._shape[0] if isinstance(self._shape[0], int) else None
         return torch.cat([self._run(part, batch) for part in images.split(batch or len(images))])
 
+    def scores(self, images: Tensor) -> Tensor:
+        """The scores of images as the file takes them, without any change to them."""
+        return self._run(images, None)
+
     def _run(self, images: Tensor, batch: int | None) -> Tensor:
         n = len(images)
         if batch and n < batch:

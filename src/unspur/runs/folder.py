@@ -195,7 +195,7 @@ class Run:
 
         A run of an earlier version did not note the shape, so that its data are loaded where they are not a folder.
         """
-        names, spec = self._names_of_data() or {}, self.config.data
+        names, spec = self.names_of_data() or {}, self.config.data
         shape = names.get("sample_shape") or ([3, spec.size, spec.size] if isinstance(spec, Folder) else None)
         if shape is None or "classes" not in names:
             loaded = spec.load(files)
@@ -205,7 +205,7 @@ class Run:
 
     def _check_classes(self, data: Dataset) -> None:
         """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
-        stored = self._names_of_data()
+        stored = self.names_of_data()
         if stored and (trained := stored.get("classes")) != list(data.classes):
             raise UnspurError(
                 f"{self.folder} was trained for the classes {trained}, but the data has {list(data.classes)}."
@@ -213,14 +213,15 @@ class Run:
 
     def require_unchanged(self, data: Dataset) -> None:
         """Refuse the user's own images if they have changed since: what was trained on may now be in the test set."""
-        content = (self._names_of_data() or {}).get("content")
+        content = (self.names_of_data() or {}).get("content")
         require(
             not content or content == data.content,
             f"The images of {self.folder} have changed since it was trained; put them back, train again, or score it "
             "on other images with `unspur evaluate RUN FOLDER`.",
         )
 
-    def _names_of_data(self) -> dict[str, Any] | None:
+    def names_of_data(self) -> dict[str, Any] | None:
+        """What data.json says: classes, values of attributes, a note, the shape of samples; None in old runs."""
         path = self.folder / "data.json"
         if not path.exists():
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 
@@ -147,6 +147,11 @@ class _Inside:
         return os.path.commonpath([self._root, os.path.realpath(path)]) == self._root
 
 
+def file_inside(root: Path) -> Callable[[str], ImageFile | str]:
+    """A function that gives the file of a name below ``root``, or what is wrong with it."""
+    return _Inside(root.resolve()).file
+
+
 def list_folder(root: Path) -> Listing:
     """The images in ``root``/class/... or ``root``/split/class/..., labelled by the names of the folders."""
     walk = Walk(_real(root))
@@ -217,6 +222,11 @@ class Walk:
         del names
         for name in folders:
             yield from self.names_below(name)
+
+    def count_below(self, folder: str) -> int:
+        """How many images ``names_below`` gives."""
+        folders, names = self._names_in(folder)
+        return len(names) + sum(self.count_below(name) for name in folders)
 
     def notes(self) -> tuple[str, ...]:
         return (f"Files left out for not being images: {self._others:,}, such as {self._other}.",) * bool(self._others)
