@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from unspur.errors import UnspurError
-from unspur.metrics.calibration import HIGHEST, LOWEST, calibration_error, temperature_for
+from unspur.metrics.calibration import HIGHEST, calibration_error, temperature_for
 
 
 def test_the_temperature_of_a_model_that_is_too_sure_is_the_one_that_matches_its_accuracy():
@@ -16,10 +16,13 @@ def test_the_temperature_of_a_model_that_is_too_sure_is_the_one_that_matches_its
     assert temperature_for(logits, y) == pytest.approx(4 / math.log(9), rel=1e-4)
 
 
-def test_temperatures_stay_in_their_bounds():
-    right, chance = torch.tensor([0, 1]), torch.tensor([[3.0, 0.0]] * 2)
-    assert temperature_for(torch.eye(2), right) == pytest.approx(LOWEST, rel=1e-3)  # no error: no best temperature
-    assert temperature_for(chance, torch.tensor([0, 1])) == pytest.approx(HIGHEST, rel=1e-3)  # half right: flat is best
+def test_a_model_without_an_error_is_not_made_surer():
+    assert temperature_for(torch.eye(2), torch.tensor([0, 1])) == 1  # any sharper one would be likelier
+
+
+def test_a_model_at_chance_is_made_as_unsure_as_bounds_allow():
+    chance = torch.tensor([[3.0, 0.0]] * 2)  # half right: flat is best
+    assert temperature_for(chance, torch.tensor([0, 1])) == pytest.approx(HIGHEST, rel=1e-3)
 
 
 def test_the_calibration_error_weighs_bins_by_their_samples():

@@ -15,8 +15,8 @@ LOWEST, HIGHEST = 0.05, 20.0  # of temperatures: beyond these the validation set
 def temperature_for(logits: Tensor, y: Tensor, steps: int = 60) -> float:
     """The temperature T at which softmax(logits / T) gives labels ``y`` the highest likelihood.
 
-    The loss is convex in 1 / T, so that a golden-section search finds it; a set without errors has no best T, and the
-    lowest is taken.
+    The loss is convex in 1 / T, so that a golden-section search finds it. A set without errors has no best T, the
+    sharper the likelier, and leaves the logits as they are: 1.
 
     >>> logits = torch.tensor([[2.0, 0.0]] * 4)
     >>> round(temperature_for(logits, torch.tensor([0, 0, 0, 1])), 3)  # 3 of 4 right: 2 / T = log 3
@@ -24,6 +24,8 @@ def temperature_for(logits: Tensor, y: Tensor, steps: int = 60) -> float:
     """
     require(len(y) > 0, "A temperature is fitted to labelled samples, but there are none.")
     logits = logits.double()
+    if bool((logits.argmax(1) == y).all()):
+        return 1.0
 
     def loss(sharpness: float) -> float:
         return float(functional.cross_entropy(logits * sharpness, y))

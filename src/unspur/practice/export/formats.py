@@ -41,7 +41,7 @@ def write_model(folder: Path, format: str, deployed: Deployed, metadata: Mapping
     if format == "safetensors":
         write_tensors(folder / WEIGHTS, deployed.model.state_dict())
         return Checked(WEIGHTS, 0.0, _milliseconds([lambda: deployed(images[:BATCH])])[0], None)
-    write = {"onnx": _write_onnx, "torch": _write_torch}[format]
+    write = _write_onnx if format == "onnx" else _write_torch
     name, run = write(folder, deployed, metadata, images)
     with torch.no_grad():
         wanted, found = deployed(images)[0], run(images)

@@ -41,10 +41,10 @@ def shrink(model: Classifier, some: Tensor) -> Shrunk:
         raise UnspurError(
             "--shrink needs one more package: pip install 'unspur[export]' (torch-pruning), or leave it out."
         ) from None
-    small = copy.deepcopy(model).eval()
+    small = copy.deepcopy(model).eval().requires_grad_(True)  # the layers' coupling is read from gradients
     before = _weights(small)
     removed = 0
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), torch.enable_grad():
         warnings.simplefilter("ignore")
         graph = torch_pruning.DependencyGraph().build_dependency(small.net, example_inputs=small.normalize(some))
         for root, prune, dead in list(_dead_channels(graph, small.net)):
@@ -52,9 +52,7 @@ def shrink(model: Classifier, some: Tensor) -> Shrunk:
             if graph.check_pruning_group(group):
                 group.prune()
                 removed += len(dead)
-    for parameter in small.parameters():
-        parameter.requires_grad_(False)
-    return Shrunk(small, removed, before, _weights(small))
+    return Shrunk(small.requires_grad_(False), removed, before, _weights(small))
 
 
 def _dead_channels(graph: Any, net: Any) -> Iterator[tuple[nn.Module, Any, list[int]]]:

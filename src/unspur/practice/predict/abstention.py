@@ -150,14 +150,11 @@ def fit_temperatures(after: Tensor, before: Tensor | None, y: Tensor) -> Fitted:
 def calibration_of(judged: Sequence[Judged], chosen: Sequence[Judged], fitted: Fitted, cue: str | None) -> Calibration:
     """Thresholds for every coverage from the images ``chosen``, and what to expect of all that were judged.
 
-    A coverage that the validation set is too small for has the threshold of the nearest that it is large enough for.
+    A coverage that the validation set is too small for has the threshold of the next that it is large enough for.
     """
     n = sum(len(each.y) for each in chosen)
-    thresholds = []
-    for step in range(1, STEPS + 1):
-        least = 1 / n
-        coverage = 1.0 if step == STEPS else min(max(step / STEPS, least), 1 - least)
-        thresholds.append(threshold_of(chosen, coverage) if n > 1 else 0.0)
+    coverages = [1.0 if step / STEPS > 1 - 1 / n else max(step / STEPS, 1 / n) for step in range(1, STEPS + 1)]
+    thresholds = [threshold_of(chosen, coverage) for coverage in coverages]
     return Calibration(
         {
             "temperatures": fitted.temperatures,

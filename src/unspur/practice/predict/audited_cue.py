@@ -1,4 +1,4 @@
-"""The shortcuts that an audit found, made again from its findings.json: to be swapped, removed, and tested for."""
+"""The shortcut that an audit found, made again from its findings.json: to be swapped, removed, and tested for."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LEANS = 0.05  # how much more often a model must follow a cue than the control t
 
 @dataclass(frozen=True, eq=False)
 class AuditedCue:
-    """Cues that an audit found, and validation images of each class that show them."""
+    """The gravest cue that an audit found, and validation images of each class that show it."""
 
     what: str
-    cues: tuple[Cue, ...]
+    cue: Cue
     donors: Tensor  # bytes (classes, DONORS, 3, size, size)
     classes: int
 
@@ -41,10 +41,7 @@ class AuditedCue:
 
     def removed(self, images: Tensor) -> Tensor:
         """Bytes ``images`` with the same neutral cue in each."""
-        pixels = images.float() / 255
-        for cue in self.cues:
-            pixels = cue.remove(pixels)
-        return _bytes(pixels)
+        return _bytes(self.cue.remove(images.float() / 255))
 
     def decides(self, images: Tensor, label: Tensor, logits: Logits) -> Tensor:
         """Whether the prediction ``label`` changes with the cue of most donors of other classes."""
@@ -55,10 +52,7 @@ class AuditedCue:
         return changed * 2 > DONORS
 
     def _swap(self, images: Tensor, donors: Tensor) -> Tensor:
-        pixels, others = images.float() / 255, donors.float() / 255
-        for cue in self.cues:
-            pixels = cue.swap(pixels, others)
-        return _bytes(pixels)
+        return _bytes(self.cue.swap(images.float() / 255, donors.float() / 255))
 
 
 def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 0) -> AuditedCue | None:
@@ -72,11 +66,11 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
     shortcuts = [finding for finding in audit["findings"] if is_shortcut(finding)]
     if not shortcuts:
         return None
-    cues = _cues(shortcuts)
-    words = " and ".join(finding["what"] for finding in shortcuts)
-    if not cues:
+    gravest = next(((finding["what"], cue) for finding in shortcuts if (cue := _cue(finding))), None)
+    if gravest is None:
         raise UnspurError(
-            f"{folder} found {words}, which cannot be moved between images from what an audit keeps; leave --audit out."
+            f"{folder} found {shortcuts[0]['what']}, which cannot be moved between images from what an audit keeps; leave "
+            "--audit out."
         )
     generator, donors = stream(seed, "cue donors"), []
     for number, name in enumerate(classes):
@@ -86,7 +80,7 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
         )
         donors.append(val.x[members[torch.randint(len(members), (DONORS,), generator=generator)]])
     images = torch.stack(donors)
-    return AuditedCue(words, cues, images.expand(-1, -1, 3, -1, -1), len(classes))
+    return AuditedCue(*gravest, images.expand(-1, -1, 3, -1, -1), len(classes))
 
 
 def is_shortcut(finding: FindingJSON) -> bool:
@@ -98,12 +92,11 @@ def is_shortcut(finding: FindingJSON) -> bool:
     )
 
 
-def _cues(findings: list[FindingJSON]) -> tuple[Cue, ...]:
-    cells = sorted({(row, column) for each in findings for row, column in each["where"] or ()})
-    cues: list[Cue] = [Cells(GRID, GRID, tuple(cells))] if cells else []
-    known = SCENE_CUES | TRACE_CUES
-    cues += [known[family] for each in findings if (family := each.get("family", "")) in known]
-    return tuple(cues)
+def _cue(finding: FindingJSON) -> Cue | None:
+    """What moves the finding from image to image, as far as an audit keeps it."""
+    if finding["where"]:
+        return Cells(GRID, GRID, tuple((row, column) for row, column in finding["where"]))
+    return (SCENE_CUES | TRACE_CUES).get(finding.get("family", ""))
 
 
 def _bytes(pixels: Tensor) -> Tensor:

@@ -122,8 +122,8 @@ class RowFile:
                 wanted = image and self._format.name(Row(image.name, (), False, ""))
                 require(
                     name == wanted,
-                    f"Row {done + 1} of {self.path} is of {name}, but image {done + 1} is now {wanted}; put the images "
-                    "back, or name another file.",
+                    f"Row {done + 1} of {self.path} is of {name}, but that image is now {wanted or 'missing'}; put the "
+                    "images back, or name another file.",
                 )
                 done, self._end = done + 1, end
         self._cut()

@@ -108,12 +108,12 @@ def _reasons(images: Tensor, scores: Scored, classifier: ImageClassifier, rule: 
     """Why not to answer, for each image: the rule that says most about it, or nothing."""
     threshold = rule.threshold or 0.0
     reasons = [
-        f"unsure: confidence {confidence:.4f} is below {threshold:.4f}" if confidence < threshold else ""
+        f"unsure: confidence {confidence:.6f} is below the threshold" if confidence < threshold else ""
         for confidence in scores.confidence.tolist()
     ]
     if rule.cue is not None:
         decides = rule.cue.decides(images, scores.label, classifier.logits).tolist()
-        words = f"the cue decides: with another class's the prediction changes ({rule.cue.what})"
+        words = f"the cue decides: the prediction changes with that of another class ({rule.cue.what})"
         reasons = [words if bad else why for bad, why in zip(decides, reasons, strict=True)]
     if scores.other is not None:
         both = zip(scores.other.tolist(), scores.label.tolist(), reasons, strict=True)
