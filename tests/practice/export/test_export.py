@@ -92,7 +92,7 @@ def test_predict_takes_the_folder_and_the_file_alike(exported, repaired_run, pla
     own = predict_into(repaired_run, given, Labelling(coverage=0.75), None)
     assert [row["label"] for row in found["rows"]] == [row["label"] for row in own["rows"]]
     assert found["abstention"]["temperatures"] == own["abstention"]["temperatures"]
-    with pytest.raises(UnspurError, match="--audit needs validation images, which .* does not hold"):
+    with pytest.raises(UnspurError, match=r"--audit needs validation images, which .* does not hold"):
         predict_into(path, given, Labelling(coverage=0.75, audit=Path("audit")), None)
 
 

@@ -161,7 +161,7 @@ def _abstention(facts: Facts) -> str:
     stored = calibration.stored
     lines += [
         f"From {stored['n']:,} validation images. Temperature {stored['temperatures'][0]:.3f}: the calibration "
-        f"error (ECE) is {stored['ece_before']:.4f} without it and {stored['ece_after']:.4f} with it, on the same images.",
+        f"error (ECE) on them is {stored['ece_before']:.4f} without it and {stored['ece_after']:.4f} with it.",
         "",
         "| asked | threshold | images | answered | error | 95 % |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -69,8 +69,8 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
     gravest = next(((finding["what"], cue) for finding in shortcuts if (cue := _cue(finding))), None)
     if gravest is None:
         raise UnspurError(
-            f"{folder} found {shortcuts[0]['what']}, which cannot be moved between images from what an audit keeps; leave "
-            "--audit out."
+            f"{folder} found {shortcuts[0]['what']}, which cannot be moved between images from what an audit keeps; "
+            "leave --audit out."
         )
     generator, donors = stream(seed, "cue donors"), []
     for number, name in enumerate(classes):

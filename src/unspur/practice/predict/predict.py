@@ -81,7 +81,7 @@ Sink = Callable[[list[Row]], None]
 
 
 def predict_into(
-    model: Path,
+    model: Path | ImageClassifier,
     given: tuple[str, ...],
     wanted: Wanted,
     out: Path | None,
@@ -99,7 +99,7 @@ def predict_into(
     ``say`` is told what to expect before the first image is read.
     """
     require(out is not None or not resume, "--resume goes on with a file; name it with --out.")
-    classifier = open_classifier(model, data_dir)
+    classifier = open_classifier(model, data_dir) if isinstance(model, Path) else model
     inputs = Inputs(given, column, stdin)
     top = min(wanted.top, len(classifier.classes))
     rule, abstention = _rule(classifier, wanted, data_dir, bar or silent)
