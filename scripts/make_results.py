@@ -1,4 +1,5 @@
-"""Write every table of README.md and results/ from the JSON in results/, between comments that mark their places.
+"""Write every table of README.md, docs/ and results/ from the JSON in results/, between comments that mark its place,
+and what `unspur methods` says that methods were shown to do.
 
     make results                              # or: python scripts/make_results.py [--check]
 
@@ -15,12 +16,19 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import shown
 from result_tables import RESULTS, TABLES, reproduced
 
 from unspur.core.files import write_text
 
 ROOT = RESULTS.parent
-PAGES = (ROOT / "README.md", RESULTS / "README.md", RESULTS / "large-lr" / "README.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs" / "which-method.md",
+    RESULTS / "README.md",
+    RESULTS / "large-lr" / "README.md",
+)
+SHOWN = ROOT / "src" / "unspur" / "methods" / "shown.json"
 PLACE = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -37,15 +45,21 @@ def filled(page: str) -> str:
 
 def stale(pages: Iterable[Path] = PAGES) -> dict[Path, str]:
     """The pages that differ from what the results say, as they should be."""
-    texts = {page: page.read_text(encoding="utf-8") for page in pages}
-    return {page: new for page, text in texts.items() if (new := filled(text)) != text}
+    new = {page: filled(page.read_text(encoding="utf-8")) for page in pages}
+    return {page: text for page, text in new.items() if text != page.read_text(encoding="utf-8")}
+
+
+def stale_lists() -> dict[Path, str]:
+    """The file of the package that says what methods were shown to do, where it differs from the results."""
+    text = shown.text()
+    return {} if SHOWN.exists() and SHOWN.read_text(encoding="utf-8") == text else {SHOWN: text}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page would change")
     check = parser.parse_args().check
-    changed = stale()
+    changed = stale() | stale_lists()
     for page, text in changed.items():
         print(f"{page.relative_to(ROOT)} {'differs from results/; run make results.' if check else 'written.'}")
         if not check:

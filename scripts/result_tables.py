@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
 
 from large_lr_tables import SCORES, every, overview, published
 
@@ -80,41 +80,58 @@ def reproduced(name: str) -> list[str]:
     return [made(found), "", *markdown(headers, body)]
 
 
+class Claim(NamedTuple):
+    """A shortcut on digits that a method repairs: two cells of a table, before and after."""
+
+    method: str
+    shortcut: str
+    repair: str
+    table: str
+    before: tuple[str, str]
+    after: tuple[str, str]
+
+
+_BIASED, _COLOURS = "accumulative biased", "CMNIST, 1.0 %"
+_CODE, _GREY = "MNIST-SC, tested on MNIST", "ColoredMNIST, tested on MNIST"
+CLAIMS = (
+    Claim("masktune", "a blue square", "MaskTune", "masktune-table6", ("ERM", "biased"), ("MaskTune", "biased")),
+    Claim(
+        "masktune", "two squares", "MaskTune, 3 rounds", "masktune-table5", ("ERM, no masking", _BIASED), ("3", _BIASED)
+    ),
+    Claim("dcwp", "digit's colour", "DCWP", "dcwp-table1", (_COLOURS, "ERM"), (_COLOURS, "DCWP")),
+    Claim("ule", "code in a row", "ULE", "ule-table1", (_CODE, "ERM test"), (_CODE, "ULE test")),
+    Claim("ule", "colour, always", "ULE", "ule-table1", (_GREY, "ERM test"), (_GREY, "ULE test")),
+)
+SECOND_DIGIT = "double_mnist-cnn"  # the large learning rates' claim, a sweep
+
+
+def cells_of(claim: Claim) -> tuple[dict[str, Any], dict[str, Any]]:
+    cells = {(cell["row"], cell["column"]): cell for cell in read(claim.table)["cells"]}
+    return cells[claim.before], cells[claim.after]
+
+
 def first_page() -> list[str]:
     """Accuracy before and after, where the shortcut does not help: one line for each paper's main claim."""
-    tables = {name: read(name) for name in ("masktune-table6", "masktune-table5", "dcwp-table1", "ule-table1")}
-
-    def cell(table: str, row: str, column: str) -> dict[str, Any]:
-        return next(c for c in tables[table]["cells"] if (c["row"], c["column"]) == (row, column))
-
-    def line(what: str, repair: str, table: str, before: tuple[str, str], after: tuple[str, str]) -> list[str]:
-        old, new = cell(table, *before), cell(table, *after)
-        return [what, repair, f"{old['ours']:.1f} %", f"**{new['ours']:.1f} %**", f"{_short(new['published'])} %"]
-
-    biased, colours = "accumulative biased", "CMNIST, 1.0 %"
-    code, grey = "MNIST-SC, tested on MNIST", "ColoredMNIST, tested on MNIST"
-    rows = [
-        line("a blue square", "MaskTune", "masktune-table6", ("ERM", "biased"), ("MaskTune", "biased")),
-        line("two squares", "MaskTune, 3 rounds", "masktune-table5", ("ERM, no masking", biased), ("3", biased)),
-        line("digit's colour", "DCWP", "dcwp-table1", (colours, "ERM"), (colours, "DCWP")),
-        line("code in a row", "ULE", "ule-table1", (code, "ERM test"), (code, "ULE test")),
-        line("colour, always", "ULE", "ule-table1", (grey, "ERM test"), (grey, "ULE test")),
-        _large_rate("double_mnist-cnn"),
-    ]
+    rows = []
+    for claim in CLAIMS:
+        old, new = cells_of(claim)
+        numbers = [f"{old['ours']:.1f} %", f"**{new['ours']:.1f} %**", f"{_short(new['published'])} %"]
+        rows.append([claim.shortcut, claim.repair, *numbers])
+    low, high, theirs = second_digit()
+    rows.append(["second digit", "large learning rate", f"{low:.1f} %", f"**{high:.1f} %**", f"{_short(theirs)} %"])
     return markdown(["shortcut", "repair", "plain training", "repaired", "published"], rows)
 
 
-def _large_rate(stem: str) -> list[str]:
-    """A sweep's lowest and highest usable rate, beside the best that Table 1 has."""
-    points = [point for point in sweeps()[stem]["points"] if point["usable"]]
+def second_digit() -> tuple[float, float, float]:
+    """The accuracy at a sweep's lowest and highest usable rate, and the best that Table 1 has."""
+    points = [point for point in sweeps()[SECOND_DIGIT]["points"] if point["usable"]]
     low, high = (100 * points[end]["scores"]["unbiased accuracy"]["mean"] for end in (0, -1))
-    theirs = published()[stem][2]["unbiased accuracy"][1]
-    return ["second digit", "large learning rate", f"{low:.1f} %", f"**{high:.1f} %**", f"{_short(theirs)} %"]
+    return low, high, published()[SECOND_DIGIT][2]["unbiased accuracy"][1]
 
 
 def first_page_made() -> list[str]:
     """How each line of the first page was made."""
-    names = ("masktune-table6", "masktune-table5", "dcwp-table1", "ule-table1", "large-lr/double_mnist-cnn")
+    names = [*dict.fromkeys(claim.table for claim in CLAIMS), f"large-lr/{SECOND_DIGIT}"]
     return [f"- {made(read(name))}" for name in names]
 
 
@@ -254,6 +271,42 @@ def large_lr_table2() -> list[str]:
     return [made(found), "", *markdown(headers, rows)]
 
 
+def photographs() -> list[str]:
+    """Every method on every set of photographs; a row that has a model before the repair shows it, too."""
+    found = read("photographs")
+    cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in found["rows"]:
+        cells.setdefault((row["method"], row["set"]), []).append(row)
+    methods = list(dict.fromkeys(method for method, _ in cells))
+    body = [
+        [method, *(text for on in PHOTOGRAPHS for text in _photograph(on, cells.get((method, on), [])))]
+        for method in methods
+    ]
+    headers = ["method", *(f"{on}: {name}" for on, scores in PHOTOGRAPHS.items() for name in scores)]
+    return [made(found), "", *markdown(headers, body)]
+
+
+PHOTOGRAPHS = {  # set: heading of a column, the test set and the score that it shows
+    "petscapes": {"worst group": ("test", "worst_group_accuracy"), "mean": ("test", "mean_group_accuracy")},
+    "tagged": {"misled": ("test", "conflicting_accuracy"), "mean": ("test", "mean_group_accuracy")},
+    "isic": {"skin disc": ("control", "accuracy"), "coloured disc": ("patch", "accuracy")},
+}
+
+
+def _photograph(on: str, rows: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """The scores of one method on one set: after the repair, with the model before it in brackets, over seeds."""
+    texts: list[str | None] = []
+    for test, score in PHOTOGRAPHS[on].values():
+        values = [100 * row["tests"]["result"][test][score] for row in rows if row["status"] == "done"]
+        before = [100 * row["tests"]["before"][test][score] for row in rows if "before" in row["tests"]]
+        if not values:
+            texts.append(rows[0]["status"] if rows else None)
+            continue
+        text = f"{fmean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+        texts.append(text + (f" ({fmean(before):.1f})" if before else ""))
+    return texts
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "first-page": first_page,
     "first-page-made": first_page_made,
@@ -266,6 +319,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "ule-trials": ule_trials,
     "ule-digits": ule_effect,
     "ule-last-layer": ule_last_layer,
+    "photographs": photographs,
     "large_lr-table2-colored_mnist": large_lr_table2,
     "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],
     "large-lr-accuracy": lambda: list(overview(sweeps(), SCORES[0])),

@@ -21,7 +21,7 @@ def scripts(monkeypatch):
 
 def test_every_page_shows_what_the_results_say(scripts):
     make_results, _ = scripts
-    differ = [str(page.relative_to(ROOT)) for page in make_results.stale()]
+    differ = [str(page.relative_to(ROOT)) for page in make_results.stale() | make_results.stale_lists()]
     assert not differ, f"{', '.join(differ)} differ from results/*.json; run `make results`."
 
 

@@ -106,3 +106,15 @@ def test_a_name_that_does_not_exist_is_a_mistake_with_the_nearest_one(unspur, ar
 def test_info_shows_a_data_sets_options_as_set_takes_them(unspur):
     code, out, err = unspur("data", "info", "parity")
     assert code == 0 and "    data.core=6  " in out and err.startswith("Next: unspur data preview parity ")
+
+
+def test_the_methods_say_what_they_were_shown_to_repair_where_they_gained(monkeypatch, unspur):
+    lost, won = ({"shortcut": name, "images": "digits", "seeds": 3, "file": "results/x.json"} for name in ("a", "b"))
+    known = {"erm": [lost | {"before": 50.0, "after": 40.0}, won | {"before": 50.0, "after": 60.5}], "jtt": [lost]}
+    known["jtt"][0] |= {"before": 50.0, "after": 40.0}
+    monkeypatch.setattr(listing, "shown", lambda: known)
+    cells = {row[0]: row[4] for row in listing.method_rows()}
+    assert (cells["erm"], cells["jtt"], cells["ule"]) == ("b: 50.0 to 60.5 %", "-", "-")
+    # what did not help is said with the details
+    _, out, _ = unspur("methods", "jtt")
+    assert "tried on: a (digits): 50.0 to 40.0 %, 3 seeds, results/x.json" in out

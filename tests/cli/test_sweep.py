@@ -5,6 +5,7 @@ import json
 import pytest
 from rich.console import Console
 
+from data.photos import class_folders
 from unspur.cli.show.sweeps import print_sweep
 from unspur.runs import sweep as sweeps
 from unspur.runs.engines import Outcome, work
@@ -179,6 +180,16 @@ def test_a_probe_names_the_highest_rate_that_converges(unspur):
     code, said, errors = unspur("probe", "erm", "parity", *settings)
     assert code == 0 and f"--set erm.lr={found['lr']:g}" in said
     assert "unspur train erm parity --set arch.width=8 --set erm.epochs=2 " in errors and errors.count("erm.lr=") == 1
+
+
+def test_a_probe_of_photographs_begins_with_the_recipe_that_fits_them(unspur, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    root = class_folders(tmp_path / "photos", cat=20, dog=20)
+    given = [f"data.root={root}", "data.size=8", "arch.width=16"]
+    settings = [word for setting in given for word in ("--set", setting)]
+    code, said, _ = unspur("probe", "erm", "folder", "--arch", "fcn", *settings, "--json")
+    # AdamW at 0.001, as `train` takes it for a network from scratch, and not SGD at 0.01
+    assert code == 0 and json.loads(said)["trials"][0]["lr"] == 0.001
 
 
 def test_a_method_without_a_recipe_cannot_be_probed(unspur):

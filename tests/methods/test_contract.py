@@ -8,9 +8,13 @@ import torch
 from lightning_fabric import Fabric
 
 from methods.shrinking import shrunk, small_network
+from unspur.data.augment import Augment
 from unspur.data.catalog import load
 from unspur.errors import UnspurError
+from unspur.methods import base
+from unspur.methods.base import LogitsMethod
 from unspur.methods.catalog import METHODS
+from unspur.models.catalog import build_model
 from unspur.train import loop, sharpness
 from unspur.train.session import Session
 
@@ -142,3 +146,25 @@ def test_a_method_for_one_device_refuses_two(name, data):
 def test_a_baseline_is_one_of_the_stages(name, data):
     found = fit(name, data)
     assert found.baseline is None or found.baseline.stage in found.stages
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if issubclass(method, LogitsMethod)])
+def test_a_frozen_network_trained_on_its_features_is_the_one_trained_on_images(name, data, monkeypatch):
+    def fitted():
+        model = build_model("cnn3", data, seed=0, freeze="backbone")
+        still = dataclasses.replace(data.train, augment=Augment())  # moves nothing, as it is for folders
+        return shrunk(METHODS[name]()).fit(model, still, val=data.val)
+
+    computed = []
+    features = base.on_features
+    monkeypatch.setattr(base, "on_features", lambda *given: computed.append(given[-1]) or features(*given))
+    by_features = fitted()
+    assert computed == ["features", "val-features"]
+    monkeypatch.setattr(base, "frozen_body", lambda model, train: False)
+    by_images = fitted()
+    x = data.val.batch(torch.arange(50)).x
+    for a, b in [
+        (by_features.model, by_images.model),
+        *zip(by_features.stages.values(), by_images.stages.values(), strict=True),
+    ]:
+        torch.testing.assert_close(a(x), b(x), atol=0.02, rtol=0)

@@ -7,7 +7,7 @@ from unspur.core.seeds import seeded
 from unspur.models import inference
 from unspur.models.base import batch_norms, with_features
 from unspur.models.catalog import build_model
-from unspur.models.inference import TOLERANCE, WORTH_CONVERTING, available, fastest, fused
+from unspur.models.inference import TOLERANCE, WORTH_CONVERTING, available, fastest, fastest_logits, fused
 
 
 def trained(name, size, **options):
@@ -87,3 +87,33 @@ def test_the_mode_that_a_model_is_in_makes_no_difference_and_is_put_back():
     expected = with_features(model, x)[0]
     model.train()
     assert close(fastest(model, x[:2], samples=10).features(x), expected) and model.training
+
+
+def test_logits_of_many_photographs_are_the_models_by_a_faster_way():
+    pytest.importorskip("onnxruntime")
+    model, x = trained("resnet18", 64), pictures(64)
+    calls = []
+    model.register_forward_hook(lambda *_: calls.append(1))
+    logits = fastest_logits(model, x[:2], samples=WORTH_CONVERTING)
+    calls.clear()
+    found = logits(x)
+    assert not calls and close(found, model(x))
+
+
+@pytest.mark.parametrize(("size", "samples"), [(63, WORTH_CONVERTING), (64, WORTH_CONVERTING - 1)])
+def test_logits_of_small_or_few_images_are_the_models_bit_by_bit(size, samples):
+    model, x = trained("resnet18", size), pictures(size)
+    assert torch.equal(fastest_logits(model, x[:2], samples)(x), model(x))
+
+
+def test_a_network_that_goes_on_after_its_head_is_used_as_it_is():
+    class Doubled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = trained("resnet18", 64)
+
+        def forward(self, x):
+            return self.net(x) * 2
+
+    model, x = Doubled().eval(), pictures(64)
+    assert torch.equal(fastest_logits(model, x[:2], WORTH_CONVERTING)(x), model(x))

@@ -159,3 +159,11 @@ def test_large_lr_keeps_its_optimiser_and_its_constant_rate():
 def test_a_fitted_configuration_is_complete(method):
     config = fit(method)
     assert Config.from_json(config.to_json()) == config and config.key != configure(method, "folder").key
+
+
+def test_a_frozen_backbone_is_the_pretrained_networks_and_its_head_trains_on_features():
+    config = fit("erm", "arch.freeze=backbone")
+    assert (config.arch.name, config.arch.weights, config.arch.freeze) == ("efficientnet_lite0", "default", "backbone")
+    # features are kept, so that images are not moved; 1,800 / 32 = 57 steps an epoch, 3,000 / 57 = 53 epochs
+    assert (config.data.augment, config.method.erm.epochs) == (fit("erm", "data.augment.flip=false").data.augment, 53)
+    assert fit("masktune", "arch.freeze=backbone").data.augment.flip

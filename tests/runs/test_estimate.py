@@ -15,7 +15,7 @@ from unspur.parts.debias import MaskTraining
 from unspur.parts.mining import GCE
 from unspur.runs.config import configure
 from unspur.runs.defaults import SetSize, given_keys
-from unspur.runs.estimate import doubts, images_trained, prepared, seconds, size_of, summary
+from unspur.runs.estimate import blind, doubts, images_trained, prepared, seconds, size_of, summary
 from unspur.train.recipe import SGD
 
 SMALL = ["data.size=32", "arch.hidden=0"]
@@ -112,3 +112,12 @@ def test_files_that_cannot_be_read_are_left_to_the_loader(tmp_path, monkeypatch)
     (tmp_path / "photos" / "a" / "0.png").unlink()
     monkeypatch.setattr(type(config.data), "listing", lambda spec: listing)
     assert size_of(config, DataFiles()).classes == 2
+
+
+def test_a_frozen_network_with_random_weights_is_told_of(tmp_path):
+    config, _ = of(tmp_path, "erm", "arch.freeze=backbone")
+    (sentence,) = blind(config)
+    assert sentence.startswith(
+        "arch.freeze=backbone keeps all layers of small_cnn but the last at their random weights"
+    )
+    assert not blind(of(tmp_path, "erm")[0])

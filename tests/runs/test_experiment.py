@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from data.photos import class_folders
 from unspur.core.files import read_tensors, write_tensors
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import RunFailed, UnspurError
@@ -296,3 +297,12 @@ def test_a_repair_that_changes_no_prediction_says_so(tmp_path):
     result = run(configure("masktune", "biased_mnist", "fcn", 0, [*still, "saliency=gradient"]), tmp_path)
     (said,) = [warning for warning in result["warnings"] if "changed nothing" in warning]
     assert said == "The repair changed nothing: the result predicts the same as before for all 9,900 validation images."
+
+
+def test_a_set_of_few_photographs_says_so_in_its_result(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    root = class_folders(tmp_path / "photos", cat=10, dog=10)
+    chosen = [f"data.root={root}", "data.size=32", "erm.epochs=0"]
+    result = run(configure("erm", "folder", "small_cnn", 0, chosen), tmp_path / "runs")
+    # 20 images less 4 for test and a tenth of 16 for validation
+    assert result["warnings"][0].startswith("14 training images are few")

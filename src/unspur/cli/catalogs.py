@@ -20,7 +20,7 @@ def methods(
 
     Example: unspur methods masktune
     """
-    from unspur.cli.listing import METHODS_LEGEND, facts, method_rows, print_rows
+    from unspur.cli.listing import METHODS_LEGEND, facts, method_rows, print_rows, tried
 
     rows = method_rows()
     if name is None and not as_json:
@@ -28,7 +28,8 @@ def methods(
         return suggest("unspur methods masktune", why="what it does, and every setting")
     from unspur.methods.catalog import METHODS, method_named
 
-    _show_specs({each: method_named(each)() for each in ([name] if name else METHODS)}, facts(rows), name, as_json)
+    known = {each: {**own, "tried on": tried(each)} for each, own in facts(rows).items()}
+    _show_specs({each: method_named(each)() for each in ([name] if name else METHODS)}, known, name, as_json)
     if not as_json:
         suggest(f"unspur train {name} biased_mnist --set data.base=mini", why="try it on the embedded digits")
 

@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
+import importlib.resources
+import json
 import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypedDict
 
 from unspur.core.outline import Outline, catalogue
 
 Row = Sequence[str]
 Facts = Mapping[str, str | None]
 UNKNOWN = "-"
+TRIED = "shown to repair"
+ON_FEATURES = "frozen features"  # the cost of methods that train a head alone
 
 
 def method_rows() -> list[Row]:
     """Each method: whether it needs group labels, what it costs in units of plain training, where it comes from."""
-    rows: list[Row] = [("method", "groups", "cost", "from", "what it does")]
+    rows: list[Row] = [("method", "groups", "network", "cost", TRIED, "from", "what it does")]
+    known = shown()
     for name, method in catalogue("unspur.methods.catalog", "METHODS").items():
         groups = "needed" if method.constants.get("needs_groups") else "no"
-        rows.append((name, groups, str(method.constants.get("cost") or UNKNOWN), *_source_and_summary(method)))
+        cost = str(method.constants.get("cost") or UNKNOWN)
+        network = "pretrained" if cost == ON_FEATURES else "any"
+        rows.append((name, groups, network, cost, _best(known.get(name, [])), *_source_and_summary(method)))
     return rows
+
+
+class Shown(TypedDict):
+    """What a method made of a shortcut: per cent right where it misleads, without and with the method."""
+
+    shortcut: str
+    images: str
+    before: float
+    after: float
+    seeds: int
+    file: str
+
+
+def shown() -> dict[str, list[Shown]]:
+    """What each method was shown to do here, which `make results` writes from results/."""
+    text = importlib.resources.files("unspur.methods").joinpath("shown.json").read_text(encoding="utf-8")
+    found: dict[str, list[Shown]] = json.loads(text)
+    return found
+
+
+def in_words(entry: Shown) -> str:
+    """One line of what was shown.
+
+    >>> in_words({"shortcut": "a square", "images": "digits", "before": 82.6, "after": 98.4, "seeds": 1, "file": "f"})
+    'a square (digits): 82.6 to 98.4 %, 1 seed, f'
+    """
+    seeds = f"{entry['seeds']} seed{'' if entry['seeds'] == 1 else 's'}"
+    return f"{entry['shortcut']} ({entry['images']}): {entry['before']} to {entry['after']} %, {seeds}, {entry['file']}"
+
+
+def tried(name: str) -> str | None:
+    """All that the method ``name`` was tried on; None where that is nothing."""
+    return "; ".join(in_words(entry) for entry in shown().get(name, [])) or None
+
+
+def _best(entries: Sequence[Shown]) -> str:
+    """The shortcut that a method gained most on, if it gained."""
+    gains = [(entry["after"] - entry["before"], entry) for entry in entries]
+    gain, entry = max(gains, key=lambda one: one[0], default=(0.0, None))
+    return f"{entry['shortcut']}: {entry['before']} to {entry['after']} %" if entry and gain > 0 else UNKNOWN
 
 
 def arch_rows() -> list[Row]:
@@ -45,7 +93,10 @@ def data_rows() -> list[Row]:
 DATA_LEGEND = """\
 files: "fetch" is downloaded by `unspur data fetch NAME`; "by hand": `unspur data info NAME` says where to get it;
        "mini": --set data.base=mini uses digits that come with unspur; "none": it is computed."""
-METHODS_LEGEND = "groups: whether it needs group labels in training. cost: in units of plain training."
+METHODS_LEGEND = """\
+groups: whether it needs group labels in training. cost: in units of plain training.
+shown to repair: what it gained most on here, per cent right where the shortcut misleads, without and with it;
+                 docs/which-method.md has the whole table."""
 
 
 def _files(data: Outline) -> str:

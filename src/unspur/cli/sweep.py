@@ -127,11 +127,15 @@ def probe(
     Example: unspur probe masktune biased_mnist --set data.base=mini
     """
     from unspur.cli.show.sweeps import print_probe
+    from unspur.data.files.fetch import DataFiles
     from unspur.runs.config import configure
+    from unspur.runs.defaults import given_keys
+    from unspur.runs.estimate import fitted_to
     from unspur.runs.rates import find_rate
 
-    config = configure(method, dataset, arch, seed, settings or [], say)
-    found = find_rate(config, data_dir=data_dir, progress=True)
+    config, files = configure(method, dataset, arch, seed, settings or [], say), DataFiles(data_dir)
+    config = fitted_to(files, config, given_keys(config.method, arch, settings or []))
+    found = find_rate(config, files, progress=True)
     if as_json:
         print_json(found)
     else:

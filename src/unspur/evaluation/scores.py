@@ -18,6 +18,7 @@ from unspur.metrics.groups import (
     worst_group_accuracy,
 )
 from unspur.models.base import evaluating, penultimate
+from unspur.models.inference import fastest_logits
 from unspur.train.loop import outputs
 
 
@@ -62,6 +63,8 @@ ScoreName = Literal[
     "conflicting_accuracy",
 ]
 
+BATCH = 250  # what stays in a CPU's cache is faster
+
 UNKNOWN_GROUPS: OverGroups = {
     "mean_group_accuracy": None,
     "worst_group_accuracy": None,
@@ -70,9 +73,19 @@ UNKNOWN_GROUPS: OverGroups = {
 
 
 def predict(model: nn.Module, split: Split, progress: Done | None = None) -> Tensor:
-    """The model's logits for every sample of ``split``, in order, computed where the model is."""
+    """The model's logits for every sample of ``split``, in order, computed where the model is.
+
+    Those of many photographs are computed in the fastest way (models/inference.py), equal but for the last digits.
+    """
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    return torch.cat([logits.cpu() for _, logits in outputs(model, split, device, progress=progress)])
+    order = torch.arange(len(split)).split(BATCH)
+    logits = fastest_logits(model, split.batch(order[0][:2], device).x, len(split))
+    parts = []
+    for number, batch in enumerate(split.batches(order, device), 1):
+        parts.append(logits(batch.x).cpu())
+        if progress:
+            progress(number / len(order))
+    return torch.cat(parts)
 
 
 class Predictions:

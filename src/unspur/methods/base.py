@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, cast, final
 
 from torch import Tensor, nn
@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from unspur.data.base import Split
 from unspur.errors import UnspurError, require
 from unspur.methods.facts import Facts, Role
+from unspur.models.base import head_of
+from unspur.parts.features import frozen_body, on_features, with_head
 from unspur.parts.masking import Hidden
 from unspur.parts.mining import Mined
 from unspur.parts.pruning import Masks, pruned_facts
@@ -85,7 +87,7 @@ class Method(abc.ABC):
         session = session or Session()
         session.seed = seed
         self.require(model, train, val, session.fabric.world_size)
-        return self._fit(model, train, val if val is not None and len(val) else None, session)
+        return self._fit_any(model, train, val if val is not None and len(val) else None, session)
 
     @final
     def require(self, model: nn.Module, train: Split, val: Split | None = None, devices: int = 1) -> None:
@@ -103,6 +105,9 @@ class Method(abc.ABC):
             raise UnspurError("There is nothing to train on: the training set is empty.")
         self.check(model, train, val)
 
+    def _fit_any(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        return self._fit(model, train, val, session)
+
     @abc.abstractmethod
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         """Train ``model`` in place; ``val`` has samples or is None."""
@@ -118,3 +123,20 @@ class Method(abc.ABC):
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
         """A model of the architecture that ``stage``, one of ``own_stages``, has, given one of the result's."""
         return copy.deepcopy(model)
+
+
+class LogitsMethod(Method):
+    """A method that asks a model for nothing but logits.
+
+    Where all before the head is frozen, the head alone is fitted, on features that are computed once.
+    """
+
+    @final
+    def _fit_any(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        if not frozen_body(model, train) or session.fabric.world_size > 1:
+            return self._fit(model, train, val, session)
+        features = on_features(model, train, session, "features")
+        val = None if val is None else on_features(model, val, session, "val-features")
+        fit = self._fit(copy.deepcopy(head_of(model)), features, val, session)
+        stages = {name: with_head(copy.deepcopy(model), stage) for name, stage in fit.stages.items()}
+        return replace(fit, model=with_head(model, fit.model), stages=stages)

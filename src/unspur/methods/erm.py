@@ -10,7 +10,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Fit, Method
+from unspur.methods.base import Fit, LogitsMethod
 from unspur.train.loop import train as train_model
 from unspur.train.losses import Loss, cross_entropy, focal
 from unspur.train.recipe import SGD, Optimiser
@@ -18,7 +18,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class ERM(Method):
+class ERM(LogitsMethod):
     """Minimise the mean cross-entropy of the training set (MaskTune, Eq. 1)."""
 
     name: ClassVar[str] = "erm"

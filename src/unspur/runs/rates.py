@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import TypedDict
 
 from unspur.core.progress import ProgressBar, silent
@@ -37,7 +36,7 @@ class RateSearch(TypedDict):
     trials: list[TrialBlock]
 
 
-def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = False) -> RateSearch:
+def find_rate(config: Config, files: DataFiles | None = None, *, progress: bool = False) -> RateSearch:
     """The highest learning rate at which a method's ``erm`` recipe still converges, by short trainings (large-LR 4.2).
 
     They begin at the recipe's own rate and are judged on training data; nothing is stored.
@@ -48,7 +47,7 @@ def find_rate(config: Config, *, data_dir: Path | None = None, progress: bool = 
             f"{config.method.name} has no setting erm.lr whose highest value could be found; see `unspur methods`."
         )
     probe = getattr(config.method, "probe", Probe())
-    data, model = Loaded.of(config, DataFiles(data_dir))
+    data, model = Loaded.of(config, files or DataFiles())
     bar = ProgressBar("probe") if progress else None
     with bar or contextlib.nullcontext():
         session = Session(fabric_for(config), progress=bar or silent, seed=config.seed)

@@ -1,0 +1,55 @@
+"""What each method was shown to do here, from results/: methods/shown.json, which `unspur methods` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any
+
+from result_tables import CLAIMS, PHOTOGRAPHS, SECOND_DIGIT, cells_of, read, second_digit
+
+FROZEN = ", frozen"  # rows of photographs.json that train a head on features
+SHORTCUTS = {"petscapes": "a background", "tagged": "a corner tag", "isic": "a coloured patch"}
+
+
+def shown() -> dict[str, list[dict[str, Any]]]:
+    """For each method the shortcuts that it was tried on, with the accuracy where they mislead, before and after."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for method, entry in [*_digits(), *_photographs()]:
+        found.setdefault(method, []).append(entry)
+    return found
+
+
+def text() -> str:
+    return json.dumps(shown(), indent=1) + "\n"
+
+
+def _digits() -> Iterator[tuple[str, dict[str, Any]]]:
+    for claim in CLAIMS:
+        old, new = cells_of(claim)
+        yield claim.method, _entry(claim.shortcut, "digits", old["ours"], new["ours"], len(new["values"]), claim.table)
+    low, high, _ = second_digit()
+    seeds = len(read(f"large-lr/{SECOND_DIGIT}")["seeds"])
+    yield "large_lr", _entry("second digit", "digits", low, high, seeds, f"large-lr/{SECOND_DIGIT}")
+
+
+def _photographs() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each method beside plain training of the same network: fine-tuned, or its head alone."""
+    scores: dict[tuple[str, str], list[float]] = {}
+    for row in read("photographs")["rows"]:
+        test, score = next(iter(PHOTOGRAPHS[row["set"]].values() if row["set"] != "isic" else [("patch", "accuracy")]))
+        if row["status"] == "done":
+            scores.setdefault((row["set"], row["method"]), []).append(100 * row["tests"]["result"][test][score])
+    for (on, row), after in scores.items():
+        method = row.removesuffix(FROZEN)
+        frozen = row.endswith(FROZEN) or method.endswith("_last_layer")
+        before = scores.get((on, "erm" + FROZEN * frozen))
+        if method != "erm" and before:
+            kind = "photographs, frozen network" if frozen else "photographs"
+            yield method, _entry(SHORTCUTS[on], kind, fmean(before), fmean(after), len(after), "photographs")
+
+
+def _entry(shortcut: str, kind: str, before: float, after: float, seeds: int, file: str) -> dict[str, Any]:
+    numbers = {"before": round(before, 1), "after": round(after, 1), "seeds": seeds}
+    return {"shortcut": shortcut, "images": kind, **numbers, "file": f"results/{file}.json"}
