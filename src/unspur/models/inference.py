@@ -96,32 +96,6 @@ def _ways(model: nn.Module, some: Tensor, samples: int) -> Iterator[Way]:
     yield Way("fused", lambda x: _features(net, x))
 
 
-def fastest_logits(model: nn.Module, some: Tensor, samples: int) -> Callable[[Tensor], Tensor]:
-    """The fastest way to what ``model`` returns for ``samples`` samples, checked on ``some`` as ``fastest`` does."""
-
-    def plain(x: Tensor) -> Tensor:
-        with evaluating(model), torch.no_grad():
-            logits: Tensor = model(x)
-            return logits
-
-    try:
-        way, head = fastest(model, some, samples), head_of(model)
-    except UnspurError:  # it ends in no linear layer
-        return plain
-
-    @torch.no_grad()
-    def faster(x: Tensor) -> Tensor:
-        logits: Tensor = head(way.features(x))
-        return logits
-
-    expected, found = plain(some), faster(some)
-    if way.name == "as it is" or found.shape != expected.shape:
-        return plain
-    # A network may do something behind its last linear layer.
-    off = float((found - expected).abs().max())
-    return faster if off <= TOLERANCE * max(1.0, float(expected.abs().max())) else plain
-
-
 def fused(model: nn.Module, some: Tensor) -> nn.Module:
     """A copy of ``model`` for evaluation alone, in which convolutions do the work of the batch norm behind them.
 
