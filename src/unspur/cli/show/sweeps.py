@@ -21,6 +21,14 @@ def print_sweep(found: Mapping[str, Any]) -> None:
         out.print(table)
     if names:
         out.print(_correlations(found, names))
+    if best := found.get("search"):
+        chosen = " ".join(f"{key}={value}" for key, value in best["best"].items())
+        rule = {"worst_class": "accuracy of the worst class", "accuracy": "accuracy"}[best["rule"]]
+        out.print(
+            f"Best of {best['trials']} trials by the {rule} on validation data: {chosen} ({percent(best['value'])}).",
+            highlight=False,
+            markup=False,
+        )
     if found["usable_range"]:
         (key,), (low, high) = points[0]["settings"], found["usable_range"]
         out.print(f"Usable {key}: from {low:g} to {high:g}.", highlight=False, markup=False)
