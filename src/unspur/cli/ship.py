@@ -34,6 +34,8 @@ def predict(
     topk: Annotated[int, typer.Option(help="How many of the likeliest classes each row has.")] = 1,
     batch: Annotated[int, typer.Option(help="Images that the model takes at once.")] = 64,
     column: Annotated[str, typer.Option(help="The column of file names in a CSV.")] = "filename",
+    engine: Annotated[str, typer.Option(help="local (this machine) or ray (a cluster).")] = "local",
+    workers: Annotated[int | None, typer.Option(help="Workers of --engine ray. Default: one per processor.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue behind the last whole row of --out.")] = False,
     data_dir: DataDir = None,
     as_json: Json = False,
@@ -46,7 +48,7 @@ def predict(
     """
     from unspur.cli.show.predictions import print_expected, print_predicted
     from unspur.core.progress import ProgressBar
-    from unspur.practice.predict.predict import Wanted, predict_into
+    from unspur.practice.predict.predict import Engine, Wanted, predict_into
 
     wanted = Wanted(topk, batch, coverage, audit)
     printed = None if as_json or out else sys.stdout.buffer
@@ -58,6 +60,7 @@ def predict(
             out,
             resume=resume,
             column=column,
+            engine=Engine(engine, workers),
             data_dir=data_dir,
             stdin=sys.stdin.buffer if "-" in images else None,
             printed=printed,

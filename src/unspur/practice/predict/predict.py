@@ -11,17 +11,20 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypedDict
 
 from unspur.core.progress import Progress, ProgressBar, of_stage, silent
-from unspur.errors import require
+from unspur.data.images.workers import Decoders
+from unspur.errors import require, unknown
 from unspur.models.inference import WORTH_CONVERTING
 from unspur.practice.predict.abstention import ExpectedJSON, require_coverage
 from unspur.practice.predict.calibrate import calibrated
 from unspur.practice.predict.classifier import ImageClassifier, open_classifier
 from unspur.practice.predict.inputs import Inputs
+from unspur.practice.predict.on_ray import Job, rows_on_ray
 from unspur.practice.predict.row_file import RowFile
 from unspur.practice.predict.rows import CSV, Row, RowJSON, as_json
 from unspur.practice.predict.stream import Rule, rows_of
 from unspur.version import __version__
 
+ENGINES = ("local", "ray")
 IMAGES = "images"  # the stage of the progress bar
 
 
@@ -43,6 +46,19 @@ class Wanted:
             self.audit is None or self.coverage is not None,
             "--audit says when to abstain, so it needs --coverage, such as --coverage 0.9.",
         )
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where the images are labelled: in this process and its decoders, or by workers of a Ray cluster."""
+
+    name: str = "local"
+    workers: int | None = None  # of the cluster; None: one for each of its processors
+
+    def __post_init__(self) -> None:
+        if self.name not in ENGINES:
+            raise unknown("engine", self.name, ENGINES)
+        require(self.workers is None or self.workers >= 1, f"--workers must be at least 1 but got {self.workers}.")
 
 
 class AbstentionJSON(TypedDict):
@@ -88,6 +104,7 @@ def predict_into(
     *,
     resume: bool = False,
     column: str = "filename",
+    engine: Engine = Engine(),  # noqa: B008 (frozen)
     data_dir: Path | None = None,
     stdin: BinaryIO | None = None,
     printed: BinaryIO | None = None,
@@ -99,6 +116,7 @@ def predict_into(
     ``say`` is told what to expect before the first image is read.
     """
     require(out is not None or not resume, "--resume goes on with a file; name it with --out.")
+    require(out is not None or engine.name == "local", "--engine ray writes to a file; name it with --out.")
     classifier = open_classifier(model, data_dir) if isinstance(model, Path) else model
     inputs = Inputs(given, column, stdin)
     top = min(wanted.top, len(classifier.classes))
@@ -122,8 +140,14 @@ def predict_into(
         if bar and total:
             bar.counts(IMAGES, total, "images")
         left = total - done if total is not None else WORTH_CONVERTING
-        ready = classifier.ready_for(left)
-        counted = _write(rows_of(images, ready, rule, top=top, batch=wanted.batch), add, done, total, bar or silent)
+        if engine.name == "ray":
+            require(isinstance(model, Path), "A Ray cluster opens the model from its files; name a path.")
+            job = Job(str(model), str(data_dir) if data_dir else None, rule, top, wanted.batch, left)
+            batches = rows_on_ray(images, job, engine.workers)
+        else:
+            decoders = stack.enter_context(Decoders())
+            batches = rows_of(images, classifier.ready_for(left), rule, decoders, top=top, batch=wanted.batch)
+        counted = _write(batches, add, done, total, bar or silent)
         if file is not None:
             file.finish()
     return {

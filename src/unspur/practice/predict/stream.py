@@ -41,16 +41,15 @@ class Read(NamedTuple):
 
 
 def rows_of(
-    images: Iterator[Named], classifier: ImageClassifier, rule: Rule, *, top: int, batch: int
+    images: Iterator[Named], classifier: ImageClassifier, rule: Rule, decoders: Decoders, *, top: int, batch: int
 ) -> Iterator[list[Row]]:
     """The rows of ``images`` in order, a batch at a time."""
     waiting: list[Read] = []
-    with Decoders() as decoders:
-        for read in _decoded(images, classifier.size, classifier.fit, decoders, batch):
-            waiting.append(read)
-            if len(waiting) == batch:
-                yield label_batch(waiting, classifier, rule, top)
-                waiting = []
+    for read in _decoded(images, classifier.size, classifier.fit, decoders, batch):
+        waiting.append(read)
+        if len(waiting) == batch:
+            yield label_batch(waiting, classifier, rule, top)
+            waiting = []
     if waiting:
         yield label_batch(waiting, classifier, rule, top)
 
