@@ -95,6 +95,7 @@ def train(
     settings: Settings = None,
     out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
     devices: Annotated[int, typer.Option(help="Processes that train together, one per device.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Machines that train together, each under torchrun.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     follow: Annotated[
         int | None,
@@ -117,8 +118,10 @@ def train(
     config = configure(method, dataset, arch, seed, settings or [], say)
     files = DataFiles(data_dir)
     config = prepared(config, given_keys(config.method, arch, settings or []), files, say)
-    more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
+    more: dict[str, Any] = {"devices": devices, "nodes": nodes, "resume": resume, "follow": follow}
     result = run(config, out, data_dir=data_dir, files=files, progress=True, say=say, **more)
+    if not result:  # of several processes one speaks
+        return
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:
