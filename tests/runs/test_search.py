@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-import unspur.runs.sweep
+import unspur.runs.many
 from unspur.errors import UnspurError
 from unspur.runs import search as module
 from unspur.runs.config import configure
@@ -33,7 +33,7 @@ def here(monkeypatch):
             asked.append(job)
             yield number, work(job)
 
-    monkeypatch.setitem(unspur.runs.sweep.ENGINES, "local", engine)
+    monkeypatch.setitem(unspur.runs.many.ENGINES, "local", engine)
     return asked
 
 

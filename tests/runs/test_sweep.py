@@ -10,7 +10,8 @@ from unspur.runs.config import configure
 from unspur.runs.convergence import Ended
 from unspur.runs.engines import Outcome, work
 from unspur.runs.folder import Run
-from unspur.runs.sweep import _scores, _usable, correlations, plan, summary, sweep, with_accuracy
+from unspur.runs.summary import _scores, _usable, correlations, summary, with_accuracy
+from unspur.runs.sweep import plan, sweep
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
 
@@ -29,7 +30,7 @@ def here(monkeypatch):
             asked.append(job)
             yield number, work(job)
 
-    monkeypatch.setitem(unspur.runs.sweep.ENGINES, "local", engine)
+    monkeypatch.setitem(unspur.runs.engines.ENGINES, "local", engine)
     return asked
 
 
@@ -135,7 +136,7 @@ def test_a_mistake_found_by_a_run_alone_is_told_with_the_others(tmp_path, monkey
         yield 0, Outcome("failed", "Out of luck.")
         yield 1, work(jobs[1])
 
-    monkeypatch.setitem(unspur.runs.sweep.ENGINES, "local", engine)
+    monkeypatch.setitem(unspur.runs.engines.ENGINES, "local", engine)
     found = sweep(points(seeds=[0]), tmp_path)
     assert [point["runs"][0]["status"] for point in found["points"]] == ["failed", "done"]
     assert found["points"][0]["runs"][0]["reason"] == "Out of luck."

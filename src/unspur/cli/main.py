@@ -11,6 +11,7 @@ import typer
 
 from unspur.cli.audit import audit
 from unspur.cli.catalogs import archs, methods
+from unspur.cli.compare import compare
 from unspur.cli.data import data_app
 from unspur.cli.papers import reproduce
 from unspur.cli.shared import (
@@ -215,7 +216,7 @@ app.command(rich_help_panel=FIRST)(predict)
 app.command(rich_help_panel=FIRST)(export)
 app.command(rich_help_panel=FIRST)(methods)
 app.add_typer(data_app, name="data", rich_help_panel=FIRST)
-for command in (sweep, analyze, probe, reproduce, archs):
+for command in (compare, sweep, analyze, probe, reproduce, archs):
     app.command(rich_help_panel=MORE)(command)
 
 

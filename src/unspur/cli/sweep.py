@@ -65,20 +65,20 @@ def sweep(
 
     Example: unspur sweep erm parity --search optuna --grid erm.lr=0.001..1:log --trials 40 --budget 1h
     """
-    from unspur.cli.show.sweeps import print_sweep
+    from unspur.cli.show.sweeps import print_search, print_sweep
     from unspur.errors import RunFailed, require
     from unspur.papers.reproduce import parse_seeds
     from unspur.report.sweeps import check_figure, write_figure
     from unspur.runs.search import search as do_search
-    from unspur.runs.sweep import SweepSummary, plan
+    from unspur.runs.summary import SweepSummary
+    from unspur.runs.sweep import plan
     from unspur.runs.sweep import sweep as do_sweep
 
     if search is not None:
         wanted = _search(search, method, dataset, grid, seeds, arch, settings, trials, budget, choose)
         require(not (analyze or figure), "--search takes neither --analyze nor --figure; sweep the best points again.")
-        found: SweepSummary = do_search(
-            wanted, out, jobs=jobs, engine=engine, data_dir=data_dir, progress=True, say=say
-        )
+        searched = do_search(wanted, out, jobs=jobs, engine=engine, data_dir=data_dir, progress=True, say=say)
+        found: SweepSummary = searched
     else:
         points = plan(method, dataset, grid, parse_seeds(seeds or "0,1,2"), arch, settings or [])
         if figure:
@@ -87,6 +87,8 @@ def sweep(
         found = do_sweep(points, out, jobs=jobs, engine=engine, **more)
     if as_json:
         print_json(found)
+    elif search is not None:
+        print_search(searched)
     else:
         print_sweep(found)
     if figure and any(point["usable"] for point in found["points"]):

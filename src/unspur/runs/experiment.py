@@ -24,7 +24,7 @@ from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import doubts
-from unspur.runs.folder import Run
+from unspur.runs.folder import RESULT, Run
 from unspur.runs.machines import require_torchrun
 from unspur.runs.result import ENDED, Result, Status
 from unspur.train.observers import Dynamics, Together
@@ -160,23 +160,24 @@ def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: boo
 def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str, Any]:
     """Store what ``fit`` returned, score it, and return the blocks of result.json that say so."""
     stored.keep(fit, data)
-    result = Predictions(fit.model, "result", progress)
+    result = Predictions(fit.model, RESULT, progress)
     stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
     tests = result.scores(data)
-    dead = _learned_nothing(fit, data, progress)
+    stored.keep_logits({name: model.logits(data) for name, model in {**stages, RESULT: result}.items()})
+    dead, before = _learned_nothing(fit, data, progress), fit.baseline
     few = doubts(SetSize(len(data.train), len(data.classes))) if photographs(stored.config.data) else []
     return {
         "sizes": {"train": len(data.train), "val": len(data.val)},
         "tests": tests,
         "stages": {name: {"tests": stage.scores(data)} for name, stage in stages.items()},
-        "baseline": fit.baseline._asdict() if fit.baseline else None,
+        "baseline": before._asdict() if before else None,
         "trained": fit.trained,
         "facts": _facts(fit, data),
         "warnings": [
             *few,
             *dead,
             *one_class_warnings(tests, data.classes),
-            *(_no_change(stages[fit.baseline.stage], result, data) if fit.baseline and _repairs(fit) else []),
+            *(_no_change(stages[before.stage], result, data) if before and before.role == "before" else []),
             *fit.warnings,
         ],
     }
@@ -206,16 +207,14 @@ def _learned_nothing(fit: Fit, data: Dataset, progress: Progress) -> list[str]:
     ]
 
 
-def _repairs(fit: Fit) -> bool:
-    return fit.baseline is not None and fit.baseline.role == "before"
-
-
 def _no_change(before: Predictions, after: Predictions, data: Dataset) -> list[str]:
-    """A sentence if a repair predicts for every validation image what its baseline does."""
-    if not len(data.val) or bool((before.of(data.val, "val").argmax(1) != after.of(data.val, "val").argmax(1)).any()):
+    """A sentence if a repair predicts what its baseline does for every test image, or validation image if none is."""
+    shown = {f"test '{name}'": test for name, test in data.tests.items() if len(test)} or {"validation": data.val}
+    count = sum(map(len, shown.values()))
+    if not count or any(bool((before.of(s, n).argmax(1) != after.of(s, n).argmax(1)).any()) for n, s in shown.items()):
         return []
-    count = f"{len(data.val):,} validation images"
-    return [f"The repair changed nothing: the result predicts the same as before for all {count}."]
+    images = f"{count:,} images of {' and '.join(shown)}"
+    return [f"The repair changed nothing: the result predicts the same as before for all {images}."]
 
 
 def _facts(fit: Fit, data: Dataset) -> Facts:

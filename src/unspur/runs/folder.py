@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from filelock import FileLock, Timeout
-from torch import nn
+from torch import Tensor, nn
 
 from unspur.core.files import read_json, read_tensors, remove_partial, write_json, write_tensors
 from unspur.data.base import Dataset, Split
@@ -28,6 +28,10 @@ from unspur.runs.config import Config, key_of
 from unspur.runs.result import ENDED, FORMAT, Result, Status, read_result
 from unspur.train.session import CHECKPOINTS, LOG
 from unspur.version import __version__, commit
+
+RESULT = "result"  # the name of the last model, beside those of its stages
+LOGITS = "artifacts/logits.safetensors"  # what each model said of each test sample, so that no page asks it again
+MOST_LOGITS = 2**24  # more numbers are not kept: 64 MB
 
 
 class Run:
@@ -155,6 +159,18 @@ class Run:
         for name, tensor in fit.artifacts.items():
             write_tensors(self.folder / "artifacts" / f"{name}.safetensors", {name: tensor})
 
+    def keep_logits(self, logits: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Store the logits of test sets, by model and test set."""
+        named = {f"{model}/{test}": values for model, tests in logits.items() for test, values in tests.items()}
+        if 0 < sum(values.numel() for values in named.values()) <= MOST_LOGITS:
+            write_tensors(self.folder / LOGITS, named)
+
+    def kept_logits(self, data: Dataset) -> dict[str, Tensor]:
+        """What ``keep_logits`` stored, under model/test; nothing if the run kept none, or its images have changed."""
+        if not (self.folder / LOGITS).exists() or not self._unchanged(data):
+            return {}
+        return read_tensors(self.folder / LOGITS)[0]
+
     def end(self, status: Status, seconds: float, devices: int, **rest: Any) -> Result:
         """Write result.json, last and atomically, and delete the checkpoints that nothing needs any more."""
         result: Result = {
@@ -213,12 +229,15 @@ class Run:
 
     def require_unchanged(self, data: Dataset) -> None:
         """Refuse the user's own images if they have changed since: what was trained on may now be in the test set."""
-        content = (self.names_of_data() or {}).get("content")
         require(
-            not content or content == data.content,
+            self._unchanged(data),
             f"The images of {self.folder} have changed since it was trained; put them back, train again, or score it "
             "on other images with `unspur evaluate RUN FOLDER`.",
         )
+
+    def _unchanged(self, data: Dataset) -> bool:
+        content = (self.names_of_data() or {}).get("content")
+        return not content or bool(content == data.content)
 
     def names_of_data(self) -> dict[str, Any] | None:
         """What data.json says: classes, values of attributes, a note, the shape of samples; None in old runs."""

@@ -20,14 +20,15 @@ from typing import Any, Literal, TypedDict
 from unspur.core.progress import counting
 from unspur.core.seeds import derive
 from unspur.data.files.fetch import DataFiles
+from unspur.data.images.workers import cores
 from unspur.errors import UnspurError, require, unknown
 from unspur.evaluation.scores import predict
 from unspur.metrics.groups import group_accuracy
 from unspur.runs.config import configure
-from unspur.runs.engines import processors
 from unspur.runs.folder import Run, writable
 from unspur.runs.search_space import Axis, axes_of
-from unspur.runs.sweep import Point, SweepSummary, summary, sweep
+from unspur.runs.summary import Point, SweepSummary, summary
+from unspur.runs.sweep import sweep
 
 Choose = Literal["worst_class", "accuracy"]
 CHOICES: tuple[Choose, ...] = ("worst_class", "accuracy")
@@ -101,7 +102,7 @@ def search(
     path = out / f"search-{wanted.method}-{wanted.data}-{wanted.key}.journal"
     study = _study(optuna, path, wanted)
     _again(optuna, study)
-    began, at_once = time.monotonic(), max(1, (jobs or processors()) // len(wanted.seeds))
+    began, at_once = time.monotonic(), max(1, (jobs or cores()) // len(wanted.seeds))
     done = len(_ended(study))
     points = {json.dumps(chosen): wanted.point(chosen) for chosen in _tried(study)}
     with counting("search", wanted.trials, done) as advance:
