@@ -94,7 +94,9 @@ def timed(train: Callable[[nn.Module, Any, int], None], images: int, epochs: int
     warnings.simplefilter("ignore")
     from unspur.data.catalog import load
     from unspur.models.catalog import build_model
+    from unspur.models.torchvision_compat import import_torchvision
 
+    import_torchvision()  # the peers import it, too
     data = load("biased_mnist", base="mini", val=500)
     split = data.train.subset(torch.arange(images))
     model = build_model("small_cnn", data)

@@ -104,7 +104,7 @@ def test_the_worst_class_on_validation_data_counts_and_no_group_is_looked_at(tmp
     monkeypatch.setattr(module, "predict", all_zero)
     val = run.config.data.load(module.DataFiles(None)).val
     assert validation_score(run, "worst_class") == 0
-    assert validation_score(run, "accuracy") == pytest.approx(float((val.y == 0).double().mean()))
+    assert validation_score(run, "mean") == pytest.approx(float((val.y == 0).double().mean()))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ def sweep(
     trials: Annotated[int, typer.Option(help="Points that --search tries.")] = 40,
     budget: Annotated[str | None, typer.Option(help="Time for --search, such as 20m or 1h. Default: any.")] = None,
     choose: Annotated[
-        str, typer.Option(help="What --search maximises on validation data: worst_class or accuracy.")
+        str,
+        typer.Option(help="Whose accuracy on validation data --search maximises: worst_class, mean or worst_group."),
     ] = "worst_class",
     analyze: Annotated[bool, typer.Option("--analyze", help="Also analyse every run (see `unspur analyze`).")] = False,
     figure: Annotated[

@@ -24,14 +24,15 @@ from unspur.data.images.workers import cores
 from unspur.errors import UnspurError, require, unknown
 from unspur.evaluation.scores import predict
 from unspur.metrics.groups import group_accuracy
+from unspur.parts.select import validation_groups
 from unspur.runs.config import configure
 from unspur.runs.folder import Run, writable
 from unspur.runs.search_space import Axis, axes_of
 from unspur.runs.summary import Point, SweepSummary, summary
 from unspur.runs.sweep import sweep
 
-Choose = Literal["worst_class", "accuracy"]
-CHOICES: tuple[Choose, ...] = ("worst_class", "accuracy")
+Choose = Literal["worst_class", "mean", "worst_group"]
+CHOICES: tuple[Choose, ...] = ("worst_class", "mean", "worst_group")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Search:
     settings: tuple[str, ...] = ()
     trials: int = 40
     budget: float | None = None  # seconds after which no trial begins; None: any
-    choose: Choose = "worst_class"  # what is maximised, on validation data: neither rule knows groups
+    choose: Choose = "worst_class"  # whose accuracy on validation data is maximised; only worst_group reads groups
 
     def __post_init__(self) -> None:
         require(self.trials >= 1, f"--trials must be at least 1 but got {self.trials}.")
@@ -212,16 +213,11 @@ def _value(point: Point, wanted: Search, out: Path, data_dir: Path | None) -> fl
 
 
 def validation_score(run: Run, rule: Choose, data_dir: Path | None = None) -> float:
-    """The accuracy of a finished run on its validation data: of all of them, or of the class that it knows least."""
+    """The accuracy of a finished run on its validation data: of all, or of the class or group that it knows least."""
     data = run.config.data.load(DataFiles(data_dir))
-    require(
-        len(data.val) > 0,
-        "A search chooses on validation data, and this data set is loaded without any; set data.val.",
-    )
+    groups = validation_groups(rule, data.val)
     pred = predict(run.load_model(data), data.val).argmax(1)
-    if rule == "accuracy":
-        return float((pred == data.val.y).double().mean())
-    return min(group_accuracy(pred, data.val.y, data.val.y).values())
+    return min(group_accuracy(pred, data.val.y, groups).values())
 
 
 def _middle(axes: Sequence[Axis]) -> dict[str, str]:

@@ -33,9 +33,9 @@ def print_search(found: SearchSummary) -> None:
     print_sweep(found)
     search = found["search"]
     chosen = " ".join(f"{key}={value}" for key, value in search["best"].items())
-    rule = {"worst_class": "accuracy of the worst class", "accuracy": "accuracy"}[search["rule"]]
+    rule = {"worst_class": "accuracy of the worst class", "worst_group": "accuracy of the worst group"}
     console().print(
-        f"Best of {search['trials']} trials by the {rule} on validation data: {chosen} ({percent(search['value'])}).",
+        f"Best of {search['trials']} trials by the {rule.get(search['rule'], 'accuracy')} on validation data: {chosen} ({percent(search['value'])}).",
         highlight=False,
         markup=False,
     )
