@@ -163,7 +163,7 @@ def on_ray(jobs: Sequence[Job], workers: int | None) -> Outcomes:
 
     Every machine of the cluster must see the same folders and data, and have unspur installed.
     """
-    with _ray(workers) as ray:
+    with ray_cluster(workers) as ray:
         task = ray.remote(num_cpus=1, max_retries=0)(work)
         waiting = deque(range(len(jobs)))
         running: dict[Any, int] = {}
@@ -183,7 +183,7 @@ def on_ray(jobs: Sequence[Job], workers: int | None) -> Outcomes:
 
 
 @contextlib.contextmanager
-def _ray(workers: int | None) -> Iterator[Any]:
+def ray_cluster(workers: int | None) -> Iterator[Any]:
     """A connection to Ray; what this starts or opens, it also closes."""
     try:
         import ray

@@ -25,6 +25,7 @@ from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import doubts
 from unspur.runs.folder import RESULT, Run
+from unspur.runs.machines import require_torchrun
 from unspur.runs.result import ENDED, Result, Status
 from unspur.train.observers import Dynamics, Together
 from unspur.train.session import Session, leave_group
@@ -37,6 +38,7 @@ def run(
     data_dir: Path | None = None,
     files: DataFiles | None = None,
     devices: int = 1,
+    nodes: int = 1,
     resume: bool = False,
     follow: int | None = None,
     progress: bool = False,
@@ -47,10 +49,12 @@ def run(
     An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written. With
     ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also shows where attributions lie and
     how much of what that neuron fires for is spurious; the weights are the same with and without. ``files`` are those
-    in ``data_dir``, where a command has listed them already.
+    in ``data_dir``, where a command has listed them already. With several ``nodes`` torchrun starts this on each of
+    them, ``devices`` times; the first of these processes returns the result, the others an empty one.
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
+    require_torchrun(nodes, devices)
     stored = Run.create(out, config)
     if (result := stored.result()) and result["status"] in ENDED:
         if follow is not None:
@@ -59,9 +63,12 @@ def run(
     if stored.started and not resume and not result:
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
     loaded = Loaded.of(config, files or DataFiles(data_dir))
-    config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices)
+    config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices * nodes)
     if follow is not None:
         _followed(config, loaded.data, follow).check(loaded.model)
+    if nodes > 1:
+        fabric = fabric_for(config, devices=devices, num_nodes=nodes, strategy="ddp")
+        return _on_machines(fabric, stored, loaded, progress, follow, say)
     with stored.working(say):
         if (result := stored.result()) and result["status"] in ENDED:  # another process has done it by now
             return result
@@ -73,6 +80,21 @@ def run(
         rest: dict[str, Any] = {"stored": stored, "load": load, "progress": progress, "follow": follow}
         together: Result = fabric.launch(partial(_work_together, **rest))
         return together
+
+
+def _on_machines(
+    fabric: Fabric, stored: Run, loaded: Loaded, progress: bool, follow: int | None, say: Callable[[str], None]
+) -> Result:
+    """This process's part of a training on several machines: the first holds the folder, the others wait for that."""
+    fabric.launch()
+    try:
+        with stored.working(say) if fabric.is_global_zero else contextlib.nullcontext():
+            if fabric.is_global_zero:
+                stored.begin()
+            fabric.barrier()
+            return _work(fabric, stored, lambda: loaded, progress, follow)
+    finally:
+        leave_group()
 
 
 class Loaded(NamedTuple):

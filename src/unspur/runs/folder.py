@@ -16,7 +16,9 @@ from filelock import FileLock, Timeout
 from torch import Tensor, nn
 
 from unspur.core.files import read_json, read_tensors, remove_partial, write_json, write_tensors
-from unspur.data.base import Dataset
+from unspur.data.base import Dataset, Split
+from unspur.data.files.fetch import DataFiles
+from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError, require
 from unspur.methods.base import Fit
 from unspur.models.base import memory_format
@@ -204,9 +206,22 @@ class Run:
         load_state(model, weights, str(path))
         return _ready(model)
 
+    def outputs(self, files: DataFiles) -> Dataset:
+        """The classes and the shape of samples, and no samples: all that ``load_model`` needs to know of the data.
+
+        A run of an earlier version did not note the shape, so that its data are loaded where they are not a folder.
+        """
+        names, spec = self.names_of_data() or {}, self.config.data
+        shape = names.get("sample_shape") or ([3, spec.size, spec.size] if isinstance(spec, Folder) else None)
+        if shape is None or "classes" not in names:
+            loaded = spec.load(files)
+            names, shape = {"classes": loaded.classes}, loaded.sample_shape
+        blank = Split(torch.zeros(0, *shape, dtype=torch.uint8), torch.zeros(0, dtype=torch.long))
+        return Dataset(spec.name, blank, blank, {}, tuple(names["classes"]))
+
     def _check_classes(self, data: Dataset) -> None:
         """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
-        stored = self._names_of_data()
+        stored = self.names_of_data()
         if stored and (trained := stored.get("classes")) != list(data.classes):
             raise UnspurError(
                 f"{self.folder} was trained for the classes {trained}, but the data has {list(data.classes)}."
@@ -221,10 +236,11 @@ class Run:
         )
 
     def _unchanged(self, data: Dataset) -> bool:
-        content = (self._names_of_data() or {}).get("content")
+        content = (self.names_of_data() or {}).get("content")
         return not content or bool(content == data.content)
 
-    def _names_of_data(self) -> dict[str, Any] | None:
+    def names_of_data(self) -> dict[str, Any] | None:
+        """What data.json says: classes, values of attributes, a note, the shape of samples; None in old runs."""
         path = self.folder / "data.json"
         if not path.exists():
             return None
@@ -246,7 +262,8 @@ def _ready(model: nn.Module) -> nn.Module:
 def _names(data: Dataset) -> dict[str, Any]:
     values = {name: list(names) for name, names in data.attribute_values.items()}
     own = {"content": data.content} if data.content else {}
-    return {"classes": list(data.classes), "attribute_values": values, "note": data.note, **own}
+    shape = list(data.sample_shape)
+    return {"classes": list(data.classes), "attribute_values": values, "note": data.note, "sample_shape": shape, **own}
 
 
 def writable(folder: Path) -> None:

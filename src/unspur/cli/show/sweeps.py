@@ -10,6 +10,7 @@ from rich.table import Table
 
 from unspur.cli.show.console import console, percent, with_deviation
 from unspur.runs.rates import RateSearch
+from unspur.runs.search import SearchSummary
 from unspur.runs.summary import PointSummary, Spread, SweepSummary
 
 
@@ -25,6 +26,19 @@ def print_sweep(found: SweepSummary) -> None:
     if found["usable_range"]:
         (key,), (low, high) = points[0]["settings"], found["usable_range"]
         out.print(f"Usable {key}: from {low:g} to {high:g}.", highlight=False, markup=False)
+
+
+def print_search(found: SearchSummary) -> None:
+    """A sweep of the points that a search tried, and the best of them."""
+    print_sweep(found)
+    search = found["search"]
+    chosen = " ".join(f"{key}={value}" for key, value in search["best"].items())
+    rule = {"worst_class": "accuracy of the worst class", "worst_group": "accuracy of the worst group"}
+    console().print(
+        f"Best of {search['trials']} trials by the {rule.get(search['rule'], 'accuracy')} on validation data: {chosen} ({percent(search['value'])}).",
+        highlight=False,
+        markup=False,
+    )
 
 
 def _fitting(out: Console, points: Sequence[PointSummary], names: Sequence[str]) -> Iterator[Table]:
