@@ -88,7 +88,7 @@ RUNS: dict[str, tuple[str, list[str], str, list[str], list[str]]] = {
 }  # fmt: skip
 RESUMED = ("masktune mean_std", "dcwp gce", "ule saliency", "large_lr")  # done once more, killed on the way
 BLOCKS = ("status", "tests", "stages", "facts")
-ADDED = "only_class"  # a score that version 0.1 did not have
+ADDED = ("only_class", "artifacts/logits.safetensors")  # a score and a file that earlier versions did not have
 MOVED = ("warnings", "stage")  # facts of version 0.1 that have a place of their own in result.json since
 
 
@@ -182,7 +182,7 @@ def _environment() -> dict[str, str]:
 def differences(one: Any, other: Any, where: str = "") -> list[str]:
     """The places where two nested values differ."""
     if isinstance(one, dict) and isinstance(other, dict):
-        keys = [key for key in dict.fromkeys([*one, *other]) if key != ADDED and one.get(key) != other.get(key)]
+        keys = [key for key in dict.fromkeys([*one, *other]) if key not in ADDED and one.get(key) != other.get(key)]
         return [line for key in keys for line in differences(one.get(key), other.get(key), f"{where}/{key}")]
     return [] if one == other else [f"{where}: {str(one)[:80]} and {str(other)[:80]}"]
 

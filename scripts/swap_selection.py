@@ -29,7 +29,7 @@ from unspur.parts.cues.texts import cues_of
 from unspur.parts.features import features_of
 from unspur.parts.heads import Head
 from unspur.parts.last_logistic import STRENGTHS
-from unspur.parts.logistic import logistic_path
+from unspur.parts.logistic_path import logistic_path
 from unspur.parts.select import Rule, choose, mined_groups, scores, validation_groups
 from unspur.parts.swapping import CueExchange, with_copies
 from unspur.runs.defaults import PIXELS, usual_network

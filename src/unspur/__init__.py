@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from unspur.methods.ule_last_layer import ULELastLayer
     from unspur.models.base import penultimate
     from unspur.models.catalog import build_model
+    from unspur.models.foreign import wrap
     from unspur.runs.experiment import run
     from unspur.saliency.cam import cam
     from unspur.train.recipe import SGD, Adadelta, Adam, AdamW
@@ -60,6 +61,7 @@ _PUBLIC = {
     "load": "unspur.data.catalog",
     "penultimate": "unspur.models.base",
     "run": "unspur.runs.experiment",
+    "wrap": "unspur.models.foreign",
 }
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     "load",
     "penultimate",
     "run",
+    "wrap",
 ]
 
 

@@ -53,7 +53,9 @@ def test_a_list_needs_neither_torch_nor_what_it_lists(arguments):
 
 def test_the_methods_say_which_need_group_labels():
     for name, *facts in listing.method_rows()[1:]:
-        assert facts[0] == ("needed" if method_named(name).needs_groups else "no")
+        method = method_named(name)
+        expected = "needed" if method.needs_groups else "validation" if method.needs_val_groups else "no"
+        assert facts[0] == expected
 
 
 def test_the_files_of_a_data_set_are_had_as_the_list_says(tmp_path):

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from data.photos import class_folders
 from unspur.cli.show.sweeps import print_sweep
-from unspur.runs import sweep as sweeps
+from unspur.runs import engines
 from unspur.runs.engines import Outcome, work
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
@@ -17,7 +17,7 @@ TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data
 def here(monkeypatch):
     """Do a sweep's runs in this process."""
     monkeypatch.setitem(
-        sweeps.ENGINES,
+        engines.ENGINES,
         "local",
         lambda jobs, workers: ((number, work(job)) for number, job in enumerate(jobs)),
     )
@@ -90,7 +90,7 @@ def test_a_sweep_with_failed_runs_says_so_by_its_exit_code(monkeypatch, unspur, 
         yield 0, Outcome("failed", "The disk is full.")
         yield from ((number, work(job)) for number, job in enumerate(jobs) if number)
 
-    monkeypatch.setitem(sweeps.ENGINES, "local", failing)
+    monkeypatch.setitem(engines.ENGINES, "local", failing)
     drawn = tmp_path / "lr.svg"
     code, said, errors = unspur(*sweeping(tmp_path, "erm.lr=0.1", "--json", "--figure", drawn))
     assert code == 1 and "1 of the sweep's runs failed" in errors
@@ -102,7 +102,7 @@ def test_why_a_run_was_not_analysed_is_in_the_summary(monkeypatch, unspur, tmp_p
         for number, job in enumerate(jobs):
             yield number, Outcome(work(job._replace(analyze=False)).status, "It was not analysed: no room.")
 
-    monkeypatch.setitem(sweeps.ENGINES, "local", unanalysed)
+    monkeypatch.setitem(engines.ENGINES, "local", unanalysed)
     code, said, errors = unspur(*sweeping(tmp_path, "erm.lr=0.1", "--analyze", "--json"))
     assert code == 1 and "2 of the sweep's runs could not be analysed" in errors
     assert {run["reason"] for run in json.loads(said)["points"][0]["runs"]} == {"It was not analysed: no room."}
@@ -143,7 +143,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(monkeypatch, unspur, tmp_path):
         yield 0, work(jobs[0])
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(sweeps.ENGINES, "local", interrupted)
+    monkeypatch.setitem(engines.ENGINES, "local", interrupted)
     code, said, errors = unspur(*sweeping(tmp_path, "erm.lr=0.1"))
     assert (code, said) == (130, "") and errors.startswith("Interrupted. Start the same command again to continue")
 

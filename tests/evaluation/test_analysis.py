@@ -9,12 +9,13 @@ from unspur.core.files import write_tensors
 from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
-from unspur.evaluation.analysis import FIGURES, _finite, _Look, figures
+from unspur.evaluation.analysis import _finite, _Look
+from unspur.evaluation.figures import FIGURES, figures
 from unspur.evaluation.scores import activations, chosen
 from unspur.metrics.attribution import mean_shares
 from unspur.metrics.compress import compressibility, prune
 from unspur.metrics.represent import class_separation
-from unspur.runs.analyze import FILE, MAPS_FILE, analyze
+from unspur.runs.analyze import FILE, MAPS_FILE, analyze, stored_analysis
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
@@ -38,6 +39,13 @@ def found(stored):
 def test_the_analysis_is_stored_with_the_run(stored, found):
     assert json.loads((stored.folder / FILE).read_text()) == json.loads(json.dumps(found))
     assert found["key"] == stored.config.key and found["test"] == "unbiased" and found["unknown"] == {}
+
+
+def test_a_missing_figure_is_named_with_its_file(stored, found, tmp_path):
+    broken = {**found, "norms": {"parameters": 1.0}}
+    (tmp_path / FILE).write_text(json.dumps(broken))
+    with pytest.raises(UnspurError, match=r"analysis\.json: norms\.logits is missing; restore or delete the file\."):
+        stored_analysis(tmp_path)
 
 
 def test_every_figure_is_there(found):

@@ -11,10 +11,12 @@ from unspur.models.classifier import Classifier
 SMALL = {
     "epochs": 2,
     "steps": 4,
+    "anneal": 3,
     "tries": 3,
     "iterations": 2,
     "every": 2,
     "samples": 100,
+    "fits": 2,
     "batch_size": 64,
 }
 FEW = 2  # values of a setting that is searched

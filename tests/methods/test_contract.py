@@ -23,13 +23,16 @@ from unspur.train.session import Session
 def data():
     whole = load("biased_mnist", base="mini")
     some = torch.arange(0, len(whole.train), 60)
-    return dataclasses.replace(whole, train=whole.train.subset(some), val=whole.val.subset(torch.arange(100)))
+    conflicting = (whole.val.attributes["square"] == whole.val.y).nonzero().squeeze(1)  # a few, so that no group lacks
+    held = torch.cat([torch.arange(100), conflicting]).unique()
+    return dataclasses.replace(whole, train=whole.train.subset(some), val=whole.val.subset(held))
 
 
 def fit(name, data, folder=None, *, seed=0, groups=True, session=None):
-    train, val = (split if groups else split.without_attributes() for split in (data.train, data.val))
-    model = small_network(seed)
     method = shrunk(METHODS[name]())
+    train = data.train if groups else data.train.without_attributes()
+    val = data.val if groups or method.needs_val_groups else data.val.without_attributes()
+    model = small_network(seed)
     return method.fit(model, train, val=val, seed=seed, session=session or Session(folder=folder))
 
 
@@ -134,6 +137,13 @@ def test_an_objective_changes_nothing_so_that_it_can_be_asked_twice(name, data, 
 def test_a_method_that_needs_groups_refuses_data_without_them_and_names_others(name, data):
     with pytest.raises(UnspurError, match=f"{name} needs training data with group labels.*such as masktune"):
         fit(name, data, groups=False)
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.needs_val_groups])
+def test_a_method_that_needs_groups_to_choose_refuses_validation_data_without_them(name, data):
+    for val in (None, data.val.without_attributes(), data.val.subset(torch.arange(0))):
+        with pytest.raises(UnspurError, match=f"{name} needs validation data with group labels.*such as masktune"):
+            METHODS[name]().fit(small_network(), data.train, val=val)
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.one_device])

@@ -103,7 +103,7 @@ def test_keys_of_runs_that_knew_nothing_of_freezing_stay(name):
 
 
 def test_a_misspelt_part_is_one_sentence():
-    with pytest.raises(UnspurError, match=r"^arch\.freeze must be auto or none or norm or backbone but got 'head'\.$"):
+    with pytest.raises(UnspurError, match=r"^arch\.freeze must be auto, none, norm or backbone but got 'head'\.$"):
         with_option(arch_named("cnn3"), "freeze", "head", "arch.freeze")
     with pytest.raises(UnspurError, match=r"^arch\.freeze must be auto, none, norm or backbone but got 'head'\.$"):
         build_model("cnn3", DATA, freeze="head")

@@ -1,4 +1,4 @@
-"""A page builds each model once and lets it predict each test set once, whatever asks for it."""
+"""A page builds each model once and takes the logits that its run kept; an earlier run's model predicts once."""
 
 import ast
 from collections import Counter
@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import unspur.report
 from report.examples import config, opened, rewrite, run_in, tiny
@@ -15,6 +16,7 @@ from unspur.models.spec import ArchSpec
 from unspur.report import context
 from unspur.report.runs_page import write_report
 from unspur.runs.config import configure
+from unspur.runs.folder import LOGITS
 
 
 @pytest.fixture
@@ -37,11 +39,33 @@ def counts(monkeypatch):
     return found
 
 
-def page_of(counts, folder, *configs):
+def page_of(counts, folder, *configs, kept=False):
     runs = [run_in(folder, wanted) for wanted in configs]
+    if not kept:  # as version 0.1 left them
+        for run in runs:
+            (run / LOGITS).unlink()
     counts.clear()
     assert write_report(runs, folder / "page.html")["failed"] == {}
     return dict(counts)
+
+
+def test_nothing_is_predicted_again_that_the_run_has_kept(counts, tmp_path):
+    repair = configure("masktune", "biased_mnist", "small_cnn", 0, ["erm.epochs=1"])
+    assert page_of(counts, tmp_path, repair, kept=True) == {"loads": 1, "builds": 2}  # the maps need both models
+
+
+def test_a_page_shows_the_same_from_kept_logits_as_from_predictions(tiny_run):
+    kept, again = opened(tiny_run), opened(tiny_run)
+    again.run.kept_logits = lambda data: {}
+    assert all(bool((kept.logits(test.name) == again.logits(test.name)).all()) for test in kept.tests)
+
+
+def test_logits_of_other_images_are_not_used(tiny_run):
+    run = opened(tiny_run)
+    fewer = {f"result/{test.name}": torch.zeros(1, 2) for test in run.tests}
+    run.run.kept_logits = lambda data: fewer
+    splits = run.data.data.tests
+    assert all(len(run.logits(test.name)) == len(splits[test.name]) for test in run.tests)
 
 
 def test_a_page_of_plain_training_builds_one_model_that_predicts_each_test_set_once(counts, tmp_path):

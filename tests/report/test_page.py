@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,11 @@ from unspur.report.section import Section
 from unspur.report.sections import catalog
 
 
-@dataclass(frozen=True)
-class Sentence:
-    sentence: str
-
-
 def broken(context):
     raise context
 
 
-SAYS = Section("headline", Sentence)  # its template shows one sentence
+SAYS = Section("headline")  # its template shows one sentence
 
 
 def shown(*sections, context="It works."):
@@ -32,7 +26,7 @@ def test_a_page_is_made_of_any_sections_and_contexts_and_links_to_its_parts():
 
 
 def test_a_section_that_does_not_apply_leaves_nothing():
-    silent = Section("headline", Sentence, applies=lambda context: False)
+    silent = Section("headline", applies=lambda context: False)
     assert "<h1>" not in shown(silent).text
 
 
@@ -54,7 +48,7 @@ def test_a_section_that_fails_says_so_in_its_place_and_the_others_are_shown(erro
 
 
 def test_a_template_that_fails_is_a_section_that_fails():
-    text, failed = shown(Section("headline", lambda context: object()))
+    text, failed = shown(Section("pruning", lambda context: object()))
     assert "could not be made: UndefinedError" in text and len(failed) == 1
 
 

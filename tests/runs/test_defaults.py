@@ -1,6 +1,7 @@
 import pytest
 
 from unspur.data.catalog import DATASETS
+from unspur.methods.catalog import METHODS
 from unspur.papers.reproduce import TABLES
 from unspur.runs import defaults
 from unspur.runs.config import Config, configure
@@ -104,9 +105,21 @@ def test_an_optimiser_that_the_user_names_gets_its_own_rate():
 
 
 def test_every_recipe_of_every_method_is_fitted():
-    for method in ("erm", "masktune", "randmask", "dcwp", "mrm", "jtt", "ule"):
+    without = [name for name, method in METHODS.items() if not dict(recipes(method()))]
+    assert without == ["balanced_last_layer", "ule_last_layer"]  # which train heads alone
+    for method in sorted(set(METHODS) - {*without, "large_lr"}):
         found = dict(recipes(fit(method).method))
-        assert found and all(recipe.batch_size == 32 and recipe.name == "adamw" for recipe in found.values())
+        assert all(recipe.batch_size == 32 and recipe.name == "adamw" for recipe in found.values()), method
+
+
+@pytest.mark.parametrize("method", ["irm", "vrex"])
+def test_a_penalty_gets_its_weight_after_a_tenth_of_the_steps(method):
+    assert fit(method, arch="efficientnet_lite0").method.anneal == 28  # of 5 x 57
+    assert fit(method, "anneal=3").method.anneal == 3
+
+
+def test_what_a_method_is_named_for_is_not_fitted_away():
+    assert fit("asam").method.rho == 1.0 and fit("focal").method.gamma == 2.0
 
 
 def test_biased_models_train_briefly():

@@ -220,7 +220,7 @@ def test_train_and_evaluate_predict_each_split_once_for_each_stage(tmp_path, mon
     monkeypatch.setattr(scores, "predict", counted)
     own = red_or_blue(tmp_path / "own", 30, 30)
     folder = train_on(own, tmp_path / "runs", "erm.epochs=1", "data.val=0.5", method="masktune")
-    assert len(calls) == len(set(calls)) == 4  # test and validation, by the erm stage and by the result
+    assert len(calls) == len(set(calls)) == 2  # the test set, by the erm stage and by the result
     calls.clear()
     score(folder, None, coverage=0.5)
     assert len(calls) == len(set(calls)) == 4

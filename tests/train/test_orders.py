@@ -9,7 +9,7 @@ from unspur.parts.pruning import add_gates, kept_ratio, masks_of, sparsity
 from unspur.train.loop import train
 from unspur.train.losses import cross_entropy
 from unspur.train.moments import Carry, Minimised
-from unspur.train.orders import Draws, Passes, equal_shares
+from unspur.train.orders import Draws, Even, Passes, Place, Turns, equal_shares
 from unspur.train.recipe import SGD, Adam, Cosine, Steps
 from unspur.train.session import Session
 from watching import Watch
@@ -164,3 +164,42 @@ def test_equal_shares_draw_a_rare_group_as_often_as_a_frequent_one():
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(UnspurError, match=f"steps.{next(iter(wrong))} must be"):
         Steps(**wrong)
+
+
+def place(group, batch_size, stage="training"):
+    data = Split(torch.zeros(len(group), 1), torch.zeros(len(group)).long())
+    return Place(data, batch_size, stage, Session())
+
+
+def test_even_batches_hold_as_many_of_every_group_to_within_one_whatever_their_sizes():
+    group = torch.tensor([0] * 90 + [1] * 9 + [2])
+    order, extra = Even(group), torch.zeros(3)
+    for step in range(200):
+        counts = torch.bincount(group[order.index(place(group, 8), step)], minlength=3)
+        assert counts.min() == 2 and counts.max() == 3
+        extra += counts - 2
+    assert extra.min() > 100  # 200 batches have two groups with one more each; none is always left out
+
+
+def test_even_batches_draw_every_sample_of_a_group_alike_often():
+    group = torch.tensor([1, 0, 1, 0, 1])
+    drawn = torch.cat([Even(group).index(place(group, 10), step) for step in range(400)])
+    counts = torch.bincount(drawn, minlength=5).double()
+    assert torch.allclose(counts[[1, 3]] / counts.sum(), torch.full((2,), 0.25, dtype=torch.double), atol=0.03)
+    assert torch.allclose(counts[[0, 2, 4]] / counts.sum(), torch.full((3,), 1 / 6, dtype=torch.double), atol=0.03)
+
+
+def test_turns_take_every_group_once_before_any_comes_again_in_an_order_that_changes():
+    group = torch.tensor([0, 1, 2] * 10)
+    order = Turns(group)
+    seen = []
+    for step in range(30):
+        (own,) = group[order.index(place(group, 4), step)].unique().tolist()
+        seen.append(own)
+    turns = [tuple(seen[begin : begin + 3]) for begin in range(0, 30, 3)]
+    assert all(sorted(turn) == [0, 1, 2] for turn in turns) and len(set(turns)) > 1
+
+
+def test_turns_end_with_a_whole_turn():
+    # 30 samples in batches of 4, twice: rounds of 8 steps, and one more step makes 17 steps 18
+    assert Turns(torch.tensor([0, 1, 2] * 10), steps=17).rounds(30, SGD(batch_size=4), 1) == [8, 8, 2]

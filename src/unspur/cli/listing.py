@@ -24,8 +24,9 @@ def method_rows() -> list[Row]:
     rows: list[Row] = [("method", "groups", "network", "cost", TRIED, "from", "what it does")]
     known = shown()
     for name, method in catalogue("unspur.methods.catalog", "METHODS").items():
-        groups = "needed" if method.constants.get("needs_groups") else "no"
-        cost = str(method.constants.get("cost") or UNKNOWN)
+        own = method.constants
+        groups = "needed" if own.get("needs_groups") else "validation" if own.get("needs_val_groups") else "no"
+        cost = str(own.get("cost") or UNKNOWN)
         network = "pretrained" if cost == ON_FEATURES else "any"
         rows.append((name, groups, network, cost, _best(known.get(name, [])), *_source_and_summary(method)))
     return rows
@@ -94,7 +95,8 @@ DATA_LEGEND = """\
 files: "fetch" is downloaded by `unspur data fetch NAME`; "by hand": `unspur data info NAME` says where to get it;
        "mini": --set data.base=mini uses digits that come with unspur; "none": it is computed."""
 METHODS_LEGEND = """\
-groups: whether it needs group labels in training. cost: in units of plain training.
+groups: whether it needs group labels; "needed" in training, "validation" in the validation data alone.
+cost: in units of plain training.
 shown to repair: what it gained most on here, per cent right where the shortcut misleads, without and with it;
                  docs/which-method.md has the whole table."""
 

@@ -11,6 +11,7 @@ import typer
 
 from unspur.cli.audit import audit
 from unspur.cli.catalogs import archs, methods
+from unspur.cli.compare import compare
 from unspur.cli.data import data_app
 from unspur.cli.papers import reproduce
 from unspur.cli.repair import repair
@@ -28,6 +29,7 @@ from unspur.cli.shared import (
     say,
     suggest,
 )
+from unspur.cli.ship import export, predict
 from unspur.cli.sweep import analyze, probe, sweep
 from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory
 from unspur.errors import RunFailed, UnspurError
@@ -86,7 +88,7 @@ def demo(
         suggest("unspur audit PHOTOS", why="the same on your own folder of images")
 
 
-@app.command(rich_help_panel=FIRST)
+@app.command(rich_help_panel=MORE)
 def train(
     method: Method,
     dataset: DataName,
@@ -95,6 +97,7 @@ def train(
     settings: Settings = None,
     out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
     devices: Annotated[int, typer.Option(help="Processes that train together, one per device.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Machines that train together, each under torchrun.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     follow: Annotated[
         int | None,
@@ -117,8 +120,10 @@ def train(
     config = configure(method, dataset, arch, seed, settings or [], say)
     files = DataFiles(data_dir)
     config = prepared(config, given_keys(config.method, arch, settings or []), files, say)
-    more: dict[str, Any] = {"devices": devices, "resume": resume, "follow": follow}
+    more: dict[str, Any] = {"devices": devices, "nodes": nodes, "resume": resume, "follow": follow}
     result = run(config, out, data_dir=data_dir, files=files, progress=True, say=say, **more)
+    if not result:  # of several processes one speaks
+        return
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:
@@ -171,7 +176,7 @@ def evaluate(
         suggest("unspur evaluate", run, "--coverage 0.9", why="what abstaining on one image in ten would bring")
 
 
-@app.command(rich_help_panel=FIRST)
+@app.command(rich_help_panel=MORE)
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="One or more run folders.")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
@@ -209,9 +214,11 @@ def _print_outcome(result: Result, as_json: bool) -> None:
 
 app.command(rich_help_panel=FIRST)(audit)
 app.command(rich_help_panel=FIRST)(repair)
-app.command(rich_help_panel=FIRST)(methods)
-app.add_typer(data_app, name="data", rich_help_panel=FIRST)
-for command in (sweep, analyze, probe, reproduce, archs):
+app.command(rich_help_panel=FIRST)(predict)
+app.command(rich_help_panel=FIRST)(export)
+app.command(rich_help_panel=MORE)(methods)
+app.add_typer(data_app, name="data", rich_help_panel=MORE)
+for command in (compare, sweep, analyze, probe, reproduce, archs):
     app.command(rich_help_panel=MORE)(command)
 
 

@@ -120,6 +120,14 @@ def parse(text: str, hint: Any) -> Any:
     raise ValueError(" or ".join(dict.fromkeys(_wanted(choice) for choice in choices)))
 
 
+def require_choices(spec: Any, prefix: str = "") -> None:
+    """Stop at a field whose value is none of those that its Literal names."""
+    for name, hint in _hints(type(spec)).items():
+        value = getattr(spec, name)
+        if get_origin(hint) is Literal and value not in get_args(hint):
+            raise UnspurError(f"{prefix}{name} must be {_wanted(hint)} but got {value!r}.")
+
+
 def to_json(spec: Any) -> dict[str, Any]:
     """The spec's name and fields as plain JSON values, without an ``added`` field that has its default."""
     hints = _hints(type(spec))
@@ -195,7 +203,8 @@ def _spec_name(cls: Any) -> str:
 def _wanted(hint: Any) -> str:
     names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "none"}
     if get_origin(hint) is Literal:
-        return " or ".join(str(value) for value in get_args(hint))
+        *others, last = map(str, get_args(hint))
+        return f"{', '.join(others)} or {last}" if others else last
     if get_origin(hint) is tuple:
         return f"values like {'1,2' if get_args(hint)[0] is int else 'a,b'}"
     if dataclasses.is_dataclass(hint):

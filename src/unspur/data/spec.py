@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from unspur.core.options import require_choices
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError
 
@@ -57,8 +58,9 @@ class DataSpec(abc.ABC):
     about: ClassVar[About]
     usual_arch: ClassVar[str] = "small_cnn"  # taken without --arch; `unspur train` chooses another for photographs
 
-    def __post_init__(self) -> None:  # noqa: B027 (a set may take any values of its options)
+    def __post_init__(self) -> None:
         """Refuse options that make no sense."""
+        require_choices(self)
 
     @abc.abstractmethod
     def load(self, files: DataFiles) -> Dataset:

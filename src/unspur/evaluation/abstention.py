@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,12 +138,3 @@ class Predictor:
             own = {name.removeprefix(part + "."): t for name, t in weights.items() if name.startswith(part + ".")}
             models.append(arch.restore(data, own, str(path)).eval())
         return cls(models[0], models[1], arch, classes, shape, (mean, std), threshold)
-
-
-def coverage_rows(scores: Mapping[str, Any]) -> Sequence[tuple[str, str, float, float | None, float]]:
-    """Test set, mode, coverage, error and AURC of each row that a person wants to see."""
-    return [
-        (test, mode, block["coverage"], block["error"], block["aurc"])
-        for test, modes in scores.items()
-        for mode, block in modes.items()
-    ]

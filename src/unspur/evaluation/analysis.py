@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,15 @@ from torch.nn import functional
 from unspur.core.progress import Progress, of_stage, silent
 from unspur.data.base import Dataset, Split, aligned_with
 from unspur.errors import UnspurError, require
+from unspur.evaluation.figures import (
+    AnalysisBlock,
+    AttributionBlock,
+    CompressionBlock,
+    PruningCurve,
+    Representation,
+    Surroundings,
+    TrainingLosses,
+)
 from unspur.evaluation.landscape import surroundings
 from unspur.evaluation.scores import activations, chosen, predict, some
 from unspur.metrics.attribution import attribution_entropy, background_share, mean_of_known, mean_shares
@@ -31,7 +40,6 @@ ATTRIBUTED = 200  # of these, whose attributions are looked at
 SHOWN = 12  # of these, whose attributions are kept for the report
 SCORED = 10_000  # test inputs to score pruned nodes, and training inputs whose losses are compared
 UNITS: tuple[Unit, ...] = ("node", "column", "weight")
-ABOUT_SHORTCUT = ("core attribution", "spurious attribution")  # figures that need images with the shortcut
 NO_SHORTCUT = (
     "No image of this test set has the shortcut, so how much the model attributes to it was not measured; name a test "
     "set that has it with --test."
@@ -39,35 +47,11 @@ NO_SHORTCUT = (
 NO_ATTRIBUTES = "The data set has no attributes that could go with the class."
 KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
 
-# Where in an analysis each figure of one number is, in the order in which people see them.
-FIGURES: dict[str, tuple[str, ...]] = {
-    "prunability": ("prunability", "node", "mean"),
-    "column prunability": ("prunability", "column", "mean"),
-    "weight prunability": ("prunability", "weight", "mean"),
-    "activation compressibility": ("activations", "compressibility"),
-    "activation sparsity": ("activations", "sparsity"),
-    "activation PQ-index": ("activations", "pq_index"),
-    "weight compressibility": ("weights", "compressibility"),
-    "weight PQ-index": ("weights", "pq_index"),
-    "CSI": ("csi",),
-    "BSI": ("bsi",),
-    "class separation": ("class_separation",),
-    "core attribution": ("attribution", "integrated_gradients", "shares", "core"),
-    "spurious attribution": ("attribution", "integrated_gradients", "shares", "spurious"),
-    "noise attribution": ("attribution", "integrated_gradients", "shares", "noise"),
-    "background attribution": ("attribution", "integrated_gradients", "background"),
-    "attribution entropy": ("attribution", "integrated_gradients", "entropy"),
-    "max loss ratio": ("training", "max_loss_ratio"),
-    "aligned / conflicting loss": ("training", "loss_ratio"),
-    "parameter norm": ("norms", "parameters"),
-    "logit norm": ("norms", "logits"),
-}
-
 
 class Analysis(NamedTuple):
     """Every figure of one model on one test set as plain JSON values, and the maps of some of its images."""
 
-    figures: dict[str, Any]
+    figures: AnalysisBlock
     maps: dict[str, Tensor]
 
 
@@ -96,7 +80,7 @@ def analyse(
     if regions and lacks_shortcut(data, test):
         regions, look.no_shares = {}, NO_SHORTCUT
     objects = foreground_of(foreground, data.tests[test], look.index[:ATTRIBUTED]) if foreground else None
-    found = {
+    found: AnalysisBlock = {
         "test": test,
         "samples": len(look.sample),
         **look.compression(),
@@ -106,8 +90,11 @@ def analyse(
         "training": look.training(loss_ratios),
         "warnings": look.warnings(),
         "surroundings": look.around(test, regions, seed) if around else None,
+        "unknown": {},
     }
-    return Analysis({**_finite(found, look.unknown), "unknown": look.unknown}, look.shown)
+    finite: AnalysisBlock = _finite(found, look.unknown)
+    finite["unknown"] = look.unknown
+    return Analysis(finite, look.shown)
 
 
 def lacks_shortcut(data: Dataset, test: str) -> bool:
@@ -125,20 +112,6 @@ def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:
         unknown[name] = "The value is not a finite number: the network's outputs are too large."
         return None
     return value
-
-
-def figures(analysis: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of one number in an analysis, by the name that people see; what is unknown is left out."""
-    found = {}
-    for name, path in FIGURES.items():
-        value: Any = analysis
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, dict):  # the BSI of several attributes
-            value = sum(value.values()) / len(value) if value else None
-        if value is not None:
-            found[name] = float(value)
-    return found
 
 
 class _Look:
@@ -174,8 +147,8 @@ class _Look:
             return []
         return ["The network predicts one class for all inputs: all of it can be pruned, and that means nothing."]
 
-    def compression(self) -> dict[str, Any]:
-        def curve(unit: Unit) -> dict[str, Any]:
+    def compression(self) -> CompressionBlock:
+        def curve(unit: Unit) -> PruningCurve:
             tested = self.test if unit == "node" else self.sample  # the tables have nodes alone
             scored = 0
 
@@ -186,21 +159,23 @@ class _Look:
                 return float((predict(model, tested).argmax(1) == tested.y).double().mean())
 
             spare = head_of(self.model) if unit == "node" else None
-            return prunability(self.model, accuracy, unit=unit, spare=spare)._asdict()
+            kappas, retained, mean = prunability(self.model, accuracy, unit=unit, spare=spare)
+            return {"kappas": list(kappas), "retained": list(retained), "mean": mean}
 
         layers = {name: _compression(weights) for name, weights in layer_weights(self.model).items()}
         mean = {key: sum(layer[key] for layer in layers.values()) / len(layers) for key in next(iter(layers.values()))}
-        return {
+        found = {
             "prunability": {unit: self.known(f"prunability.{unit}", partial(curve, unit)) for unit in UNITS},
             "activations": None if self.z is None else _compression(self.z),
             "weights": {**mean, "layers": layers},
         }
+        return cast(CompressionBlock, found)
 
-    def representation(self) -> dict[str, Any]:
+    def representation(self) -> Representation:
         z, sample, classes = self.z, self.sample, len(self.data.classes)
         if z is None:
             return {"class_separation": None, "csi": None, "bsi": None}
-        bsi: dict[str, float] = {}
+        bsi: dict[str, float | None] = {}
         if not sample.attributes:
             self.unknown["bsi"] = NO_ATTRIBUTES
         for name, column in sample.attributes.items():
@@ -219,17 +194,16 @@ class _Look:
             "bsi": bsi or None,
         }
 
-    def attribution(self, masks: Mapping[str, Tensor], objects: Tensor | None = None) -> dict[str, Any]:
+    def attribution(self, masks: Mapping[str, Tensor], objects: Tensor | None = None) -> AttributionBlock:
         device = next(self.model.parameters()).device
         x = self.sample.batch(torch.arange(min(ATTRIBUTED, len(self.sample))), device).x
-        found: dict[str, Any] = {"samples": len(x)}
+        found: AttributionBlock = {"samples": len(x), "integrated_gradients": None, "deeplift": None}
         if not masks:
             self.unknown["attribution.shares"] = self.no_shares
         for number, kind in enumerate(KINDS):
             self.progress("attributions", number / len(KINDS))
             maps = self.known(f"attribution.{kind}", partial(_maps, kind, self.model, x))
             if maps is None:
-                found[kind] = None
                 continue
             if maps.ndim == 4:
                 self.shown |= {"index": self.index[:SHOWN], "predicted": self.logits[:SHOWN].argmax(1)}
@@ -251,19 +225,18 @@ class _Look:
             "No image that has any attribution shows an object.",
         )
 
-    def around(self, test: str, masks: Mapping[str, Tensor], seed: int) -> dict[str, Any]:
-        found = surroundings(
-            self.model, self.data, test, masks, seed=seed, progress=of_stage(self.progress, "surroundings")
-        )
+    def around(self, test: str, masks: Mapping[str, Tensor], seed: int) -> Surroundings:
+        bar = of_stage(self.progress, "surroundings")
+        found = surroundings(self.model, self.data, test, masks, seed=seed, progress=bar)
         self.unknown |= {f"surroundings.{name}": why for name, why in found.pop("unknown").items()}
         return found
 
-    def training(self, ratios: Iterable[float]) -> dict[str, float | None]:
+    def training(self, ratios: Iterable[float]) -> TrainingLosses:
         """The largest loss ratio; mean losses of aligned and conflicting training samples, one over the other (B)."""
         aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
         if aligned is None:
             self.unknown["training"] = NO_ATTRIBUTES
-            return dict.fromkeys(("max_loss_ratio", "aligned_loss", "conflicting_loss", "loss_ratio"))
+            return {"max_loss_ratio": None, "aligned_loss": None, "conflicting_loss": None, "loss_ratio": None}
         # in float32 the loss of a sample with a margin above 17, which is common once all are fitted, would be 0
         losses = functional.cross_entropy(
             predict(self.model, self.train, of_stage(self.progress, "training losses")).double(),

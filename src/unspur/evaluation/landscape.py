@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from torch.nn import functional
 from unspur.core.progress import Done
 from unspur.data.base import Dataset, Split
 from unspur.errors import UnspurError, require
+from unspur.evaluation.figures import Plane, Surroundings
 from unspur.evaluation.scores import activations, predict, some
 from unspur.metrics.attribution import mean_shares
 from unspur.metrics.landscape import landscape
@@ -23,6 +24,7 @@ SAMPLES = 500  # training and test samples that each point is measured on
 ATTRIBUTED = 50  # of these, whose attributions are looked at
 
 Measure = Callable[[nn.Module], float]
+SpuriousBy = Literal["attribution", "selectivity"]
 
 
 def surroundings(
@@ -34,7 +36,7 @@ def surroundings(
     points: int = 9,
     seed: int = 0,
     progress: Done | None = None,
-) -> dict[str, Any]:
+) -> Surroundings:
     """Measures on ``points`` x ``points`` places around a solution, as plain values for JSON; the axis is ``axis``.
 
     ``loss`` is that of training samples, ``accuracy`` that of test samples. ``spurious_use`` is the share of Integrated
@@ -53,14 +55,24 @@ def surroundings(
     except UnspurError as error:
         by, unknown["spurious_use"] = None, str(error)
     found = landscape(model, measures, points=points, seed=seed, progress=progress)
-    planes = {name: [[_finite(value) for value in row] for row in rows] for name, rows in found.values.items()}
+    planes: dict[str, Plane] = {
+        name: [[value if math.isfinite(value) else None for value in row] for row in rows]
+        for name, rows in found.values.items()
+    }
     for name, rows in planes.items():
         if gaps := sum(value is None for row in rows for value in row):
             unknown[name] = f"Not a finite number at {gaps} of {points**2} places."
-    return {"axis": list(found.axis), "spurious_use": None, **planes, "spurious_by": by, "unknown": unknown}
+    return {
+        "axis": list(found.axis),
+        "loss": planes["loss"],
+        "accuracy": planes["accuracy"],
+        "spurious_use": planes.get("spurious_use"),
+        "spurious_by": by,
+        "unknown": unknown,
+    }
 
 
-def _spurious_use(model: nn.Module, tested: Split, masks: Mapping[str, Tensor]) -> tuple[str, Measure]:
+def _spurious_use(model: nn.Module, tested: Split, masks: Mapping[str, Tensor]) -> tuple[SpuriousBy, Measure]:
     """How spurious use can be measured for this model and data, and the measure; an error if it cannot."""
 
     def share(moved: nn.Module) -> float:
@@ -78,7 +90,3 @@ def _spurious_use(model: nn.Module, tested: Split, masks: Mapping[str, Tensor]) 
     require(bool(tested.attributes), "The data has no attributes, and the shortcut no place of its own.")
     selectivity(model)  # an error if there is no penultimate layer, or a single value of the attribute
     return "selectivity", selectivity
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

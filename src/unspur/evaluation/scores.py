@@ -101,9 +101,13 @@ class Predictions:
             self._known[split] = predict(self._model, split, of_stage(self._progress, f"{self._name} on {called}"))
         return self._known[split]
 
+    def logits(self, data: Dataset) -> dict[str, Tensor]:
+        """The logits of every test set of ``data`` that has samples."""
+        return {name: self.of(test, name) for name, test in data.tests.items() if len(test)}
+
     def scores(self, data: Dataset) -> dict[str, TestScores]:
         """Every score on every test set of ``data`` that has samples."""
-        return {name: score(self.of(test, name), test, data.train) for name, test in data.tests.items() if len(test)}
+        return {name: score(logits, data.tests[name], data.train) for name, logits in self.logits(data).items()}
 
 
 def only_class(model: nn.Module, split: Split, progress: Done | None = None) -> int | None:

@@ -15,6 +15,7 @@ from unspur.errors import UnspurError, require
 from unspur.methods.facts import Facts, Role
 from unspur.models.base import head_of
 from unspur.parts.features import frozen_body, on_features, with_head
+from unspur.parts.group_losses import lone_sample_warnings
 from unspur.parts.masking import Hidden
 from unspur.parts.mining import Mined
 from unspur.parts.pruning import Masks, pruned_facts
@@ -75,6 +76,7 @@ class Method(abc.ABC):
     paper: ClassVar[str] = ""  # where it comes from
     cost: ClassVar[str] = ""  # in units of plain training
     needs_groups: ClassVar[bool] = False  # whether it reads the training set's attributes
+    needs_val_groups: ClassVar[bool] = False  # whether it reads the validation set's
     one_device: ClassVar[bool] = False  # whether it cannot train on several devices at once
     own_stages: ClassVar[tuple[str, ...]] = ()  # stages whose architecture may be another than the result's
     mixes: ClassVar[bool] = True  # whether it trains through the session's fabric alone, which can mix precisions
@@ -87,7 +89,9 @@ class Method(abc.ABC):
         session = session or Session()
         session.seed = seed
         self.require(model, train, val, session.fabric.world_size)
-        return self._fit_any(model, train, val if val is not None and len(val) else None, session)
+        found = self._fit_any(model, train, val if val is not None and len(val) else None, session)
+        lone = lone_sample_warnings(train) if self.needs_groups else []
+        return replace(found, warnings=[*found.warnings, *lone])
 
     @final
     def require(self, model: nn.Module, train: Split, val: Split | None = None, devices: int = 1) -> None:
@@ -96,10 +100,14 @@ class Method(abc.ABC):
             devices == 1 or not self.one_device,
             f"{self.name} runs on one device, but got {devices}; use --devices 1.",
         )
+        instead = "use a method that needs none, such as masktune, dcwp or jtt (`unspur methods` lists them)."
         require(
             bool(train.attributes) or not self.needs_groups,
-            f"{self.name} needs training data with group labels, and these have none; use a method that needs none, "
-            "such as masktune, dcwp or jtt (`unspur methods` lists them).",
+            f"{self.name} needs training data with group labels, and these have none; {instead}",
+        )
+        require(
+            not self.needs_val_groups or (val is not None and len(val) > 0 and bool(val.attributes)),
+            f"{self.name} needs validation data with group labels, and there are none; {instead}",
         )
         if not len(train):
             raise UnspurError("There is nothing to train on: the training set is empty.")

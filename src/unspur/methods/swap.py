@@ -24,7 +24,7 @@ from unspur.parts.cues.texts import cues_of
 from unspur.parts.features import features_of
 from unspur.parts.last_layer import check_head, set_head
 from unspur.parts.last_logistic import STRENGTHS, Judged, Layers, fit_plain, require_strengths
-from unspur.parts.logistic import logistic_path
+from unspur.parts.logistic_path import logistic_path
 from unspur.parts.masking import Hidden, unmasked_warnings
 from unspur.parts.swapping import (
     CueExchange,

@@ -135,6 +135,8 @@ def _onnxruntime(model: nn.Module, some: Tensor) -> Way | None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = 3
+    # Threads that wait in a loop would take the processors from those that decode the next images.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     axes = {"x": {0: "samples"}}
     try:
         with warnings.catch_warnings():

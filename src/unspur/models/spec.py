@@ -6,12 +6,12 @@ import abc
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from unspur.core.options import added
+from unspur.core.options import added, require_choices
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError, require
 from unspur.models.base import evaluating
@@ -49,10 +49,7 @@ class ArchSpec(abc.ABC):
             self.published or self.weights != "default",
             f"There are no published weights for {self.name}; arch.weights must be none or a file.",
         )
-        require(
-            self.freeze in get_args(Freeze),
-            f"arch.freeze must be auto, none, norm or backbone but got '{self.freeze}'.",
-        )
+        require_choices(self, "arch.")
 
     @property
     def weights_file(self) -> Path | None:

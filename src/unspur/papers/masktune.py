@@ -5,7 +5,6 @@ from __future__ import annotations
 from unspur.evaluation.scores import ScoreName
 from unspur.papers.table import Abstaining, Cell, Score, Setup, Table, quoted
 
-SOURCE = "arXiv:2210.00055"
 SGD = ("erm.weight_decay=1e-4",)  # section 3: momentum 0.9 and weight decay 1e-4 everywhere
 
 

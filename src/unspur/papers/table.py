@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, cast
 
 from unspur.data.files.fetch import DataFiles
 from unspur.evaluation.abstention import selective_scores
-from unspur.evaluation.analysis import figures
+from unspur.evaluation.figures import figures
 from unspur.evaluation.scores import Predictions, ScoreName, predict
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config, configure
@@ -75,7 +75,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Analysed:
-    """A figure of the run's analysis, by its name in ``analysis.FIGURES``; runs are analysed when first asked."""
+    """A figure of the run's analysis, by its name in ``FIGURES``; runs are analysed when first asked."""
 
     figure: str
 

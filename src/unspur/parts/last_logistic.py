@@ -14,7 +14,7 @@ from unspur.errors import require
 from unspur.models.base import head_of
 from unspur.parts.features import features_of
 from unspur.parts.heads import Head
-from unspur.parts.logistic import logistic_path
+from unspur.parts.logistic_path import logistic_path
 from unspur.parts.select import choose, scores, validation_groups
 from unspur.train.session import Session
 

@@ -24,7 +24,7 @@ from unspur.report.pictures import drawable
 from unspur.report.scores import Scored, only_class, scored
 from unspur.report.settings import labels
 from unspur.runs.experiment import one_class_warnings
-from unspur.runs.folder import Run
+from unspur.runs.folder import RESULT, Run
 
 LARGE = 64  # pixels: images with a longer side are photographs, and are shown larger
 
@@ -63,7 +63,7 @@ class StageScores:
 
 
 class RunContext:
-    """A stored run. Its models are built, and predict a test set, when first asked to, and never again."""
+    """A stored run. Its models are built, and predict what the run did not note, when first asked to: once."""
 
     def __init__(self, run: Run, label: str, data: DataContext, anchor: str = "run") -> None:
         self.run, self.label, self.data, self.anchor = run, label, data, anchor
@@ -73,7 +73,7 @@ class RunContext:
             blocks = self.result.get("stages", {}) if self.result else {}
             self.stages = tuple(StageScores(name, self._scored(block["tests"])) for name, block in blocks.items())
         self._models: dict[str | None, nn.Module] = {}
-        self._logits: dict[tuple[str | None, str], Tensor] = {}
+        self._logits: dict[str, Tensor] | None = None
         self._explainers: dict[str | None, Explainer] = {}
 
     def _scored(self, blocks: Mapping[str, TestScores]) -> tuple[Scored, ...]:
@@ -138,10 +138,13 @@ class RunContext:
         return self._models[stage]
 
     def logits(self, test: str, stage: str | None = None) -> Tensor:
-        """What the result, or an earlier stage, says of every sample of a test set."""
-        if (stage, test) not in self._logits:
-            self._logits[stage, test] = predict(self.model(stage), self.data.data.tests[test])
-        return self._logits[stage, test]
+        """What the result, or an earlier stage, says of every sample of a test set: as the run noted, else now."""
+        if self._logits is None:
+            self._logits = self.run.kept_logits(self.data.data)
+        name, split = f"{stage or RESULT}/{test}", self.data.data.tests[test]
+        if name not in self._logits or len(self._logits[name]) != len(split):
+            self._logits[name] = predict(self.model(stage), split)
+        return self._logits[name]
 
     def explainer(self, stage: str | None = None) -> Explainer:
         """How to ask the result, or an earlier stage, where it looks."""

@@ -113,7 +113,8 @@ def _shown(environment: Environment, place: Placed, failed: list[Failure]) -> Ma
     try:
         if not section.applies(context):
             return Markup("")
-        return Markup(environment.get_template(f"{section.name}.html.j2").render(view=section.view(context)))
+        template = environment.get_template(f"{section.name}.html.j2")
+        return Markup(template.render(view=section.view(context), context=context))
     except Exception as error:  # whatever it is, the rest of the page is worth having
         reason = str(error) if isinstance(error, UnspurError) else f"{type(error).__name__}: {error}."
         failed.append(Failure(section.name, reason))

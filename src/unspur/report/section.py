@@ -13,11 +13,15 @@ def always(context: object) -> bool:
     return True
 
 
+def itself(context: object) -> object:
+    return context
+
+
 @dataclass(frozen=True)
 class Section(Generic[C]):
-    """``view`` builds from a context the frozen structure that sections/NAME.html.j2 shows as ``view``."""
+    """sections/NAME.html.j2 shows ``context``, and as ``view`` what has to be made of it; by default that is itself."""
 
     name: str
-    view: Callable[[C], object]
+    view: Callable[[C], object] = itself
     applies: Callable[[C], bool] = always
     facts: tuple[str, ...] = ()  # of a result, which need not be written out where this section shows them

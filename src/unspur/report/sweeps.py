@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from unspur.core.files import write_text
 from unspur.errors import UnspurError, require
 from unspur.report.charts import ticks
+from unspur.runs.summary import PointSummary, SweepSummary
 
 # Blue, orange, green, red, violet, brown, pink, grey: told apart by most colour-blind people, and dashed besides.
 COLOURS = ("#2563b0", "#d9730d", "#2a8a4a", "#b3261e", "#7b4fb5", "#8a5a2b", "#c4568f", "#6b7280")
@@ -44,7 +45,7 @@ class Curve(NamedTuple):
         return f"{100 * value:.3g} %" if self.name.endswith("accuracy") else f"{value:.3g}"
 
 
-def write_figure(found: Mapping[str, Any], path: Path, names: Sequence[str] | None = None) -> None:
+def write_figure(found: SweepSummary, path: Path, names: Sequence[str] | None = None) -> None:
     """Write the picture of a sweep's summary to the SVG file ``path``."""
     check_figure([point["settings"] for point in found["points"]], path)
     text = figure(found, names)
@@ -79,7 +80,7 @@ def _check_grid(settings: Sequence[Mapping[str, str]]) -> None:
     )
 
 
-def figure(found: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
+def figure(found: SweepSummary, names: Sequence[str] | None = None) -> str:
     """The picture as SVG; without ``names`` accuracies and, of analysed runs, what the paper shows.
 
     Points that are not usable (by ``usable.py``, as the paper leaves such rates out) are named below it.
@@ -94,7 +95,7 @@ def figure(found: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
     return _draw(f"{found['method']} on {found['dataset']}, {found['arch']}", key, curves, left_out)
 
 
-def _usual(points: Sequence[Mapping[str, Any]]) -> list[str]:
+def _usual(points: Sequence[PointSummary]) -> list[str]:
     """The first test set's accuracy, or the unbiased one's, and the paper's figures; without these all accuracies."""
     names = [name for name in points[0]["scores"] if all(name in point["scores"] for point in points)]
     tests = [n for n in names if n.endswith(" accuracy") and n.count(" ") == 1 and n != "training accuracy"]
@@ -103,7 +104,7 @@ def _usual(points: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*first, *own] if own else tests
 
 
-def _curve(name: str, key: str, points: Sequence[Mapping[str, Any]]) -> Curve:
+def _curve(name: str, key: str, points: Sequence[PointSummary]) -> Curve:
     known = [(float(p["settings"][key]), p["scores"][name]) for p in points if name in p["scores"]]
     require(bool(known), f"No run of this sweep has the score '{name}'.")
     return Curve(name, tuple(sorted((place, s["mean"], s["deviation"]) for place, s in known)))

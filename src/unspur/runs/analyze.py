@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from unspur.core.files import read_json, write_json, write_tensors
 from unspur.core.progress import Progress, silent
+from unspur.core.shapes import checked
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import require, unknown
 from unspur.evaluation.analysis import SAMPLES, analyse, lacks_shortcut
+from unspur.evaluation.figures import AnalysisBlock
 from unspur.runs.folder import Run
 
 FILE = "analysis.json"
 FORMAT = 4  # of that file; another number wherever a figure begins to mean something else
 MAPS_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
+
+
+class Made(TypedDict):
+    """How an analysis was made: those of several runs can be compared if it is the same."""
+
+    format: int
+    test: str | None  # None: the usual one
+    samples: int
+
+
+class StoredAnalysis(AnalysisBlock):
+    """What analysis.json holds."""
+
+    key: str
+    made: NotRequired[Made]  # the first analyses did not say
+    seconds: float
 
 
 def analyze(
@@ -28,7 +46,7 @@ def analyze(
     around: bool = False,
     samples: int = SAMPLES,
     progress: Progress = silent,
-) -> dict[str, Any]:
+) -> StoredAnalysis:
     """Compute every metric of the finished run in ``folder`` and store them there as analysis.json.
 
     ``test`` names the test set; without it `usual_test` is taken. The other options are
@@ -43,7 +61,7 @@ def analyze(
     name = test or usual_test(data)
     if name not in data.tests:
         raise unknown("test set", name, data.tests)
-    found, maps = analyse(
+    block, maps = analyse(
         stored.load_model(data),
         data,
         name,
@@ -59,8 +77,12 @@ def analyze(
         write_tensors(folder / MAPS_FILE, maps)
     else:  # those of an earlier analysis would be shown as this one's
         (folder / MAPS_FILE).unlink(missing_ok=True)
-    made = {"key": stored.config.key, "made": _made(test, samples)}
-    found = {**made, **found, "seconds": round(time.monotonic() - began, 1)}
+    found: StoredAnalysis = {
+        "key": stored.config.key,
+        "made": _made(test, samples),
+        **block,
+        "seconds": round(time.monotonic() - began, 1),
+    }
     write_json(folder / FILE, found)
     return found
 
@@ -71,13 +93,20 @@ def usual_test(data: Dataset) -> str:
     return "unbiased" if "unbiased" in shown else shown[0]
 
 
-def _made(test: str | None, samples: int) -> dict[str, Any]:
+def _made(test: str | None, samples: int) -> Made:
     return {"format": FORMAT, "test": test, "samples": samples}
 
 
-def stored_analysis(folder: Path) -> dict[str, Any] | None:
+def read_analysis(path: Path) -> StoredAnalysis:
+    """The analysis in ``path``; what is not one is an error that names the file and the field."""
+    return checked(read_json(path), StoredAnalysis, str(path))
+
+
+def stored_analysis(folder: Path) -> StoredAnalysis | None:
     """The analysis of a run if it has been made, and as those of other runs are: by this program, and as is usual."""
     if not (folder / FILE).exists():
         return None
     found = read_json(folder / FILE)
-    return found if isinstance(found, dict) and found.get("made") == _made(None, SAMPLES) else None
+    if not isinstance(found, dict) or found.get("made") != _made(None, SAMPLES):
+        return None  # it is made again, whatever else it holds
+    return checked(found, StoredAnalysis, str(folder / FILE))

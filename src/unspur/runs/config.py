@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from unspur.core.options import current_key, from_json, to_json, with_option
+from unspur.core.options import current_key, from_json, require_choices, to_json, with_option
 from unspur.data.catalog import dataset_named
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError, require
@@ -32,9 +32,9 @@ class Config:
 
     def __post_init__(self) -> None:
         require(-(2**63) <= self.seed < 2**64, f"The seed must be a number of 64 bits but got {self.seed}.")
-        known, method = get_args(Precision), self.method
-        require(self.precision in known, f"precision must be {' or '.join(known)} but got '{self.precision}'.")
-        require(self.precision == "full" or method.mixes, f"{method.name} trains in full precision only.")
+        require_choices(self)
+        mixes = self.precision == "full" or self.method.mixes
+        require(mixes, f"{self.method.name} trains in full precision only.")
 
     @property
     def key(self) -> str:

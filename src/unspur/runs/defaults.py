@@ -77,6 +77,7 @@ LAMBDA_STEPS = 0.05 * 3440  # ULE's lambda x steps on digits: cross-entropy must
 HEAD_STEPS, HEAD_EPOCHS = 3000, (30, 300)  # of heads on cached features; 300 epochs are the paper's
 LOOKS = 30  # at the validation set while heads train, as many as the paper's
 FEW_LAMBDAS, FIFTHS = 5000, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # fewer images than that do not tell tenths of lambda apart
+ANNEALED = 0.1  # of the steps before a penalty gets its full weight: 500 of 5,000 where that was first done
 PROBE_STEPS = 40  # of each rate that large_lr tries; the paper's networks begin from scratch and need 100
 
 
@@ -116,11 +117,11 @@ def _method(method: Method, given: frozenset[str], size: SetSize, rules: Rules) 
         own = _below(path, given)
         if isinstance(method, LargeLR):  # the method is its optimiser and a constant rate
             kept: Optimiser = _with(recipe, {"batch_size": batch, "epochs": epochs}, own)
-            method = _put(method, path, kept)
+            method = with_value(method, path, kept)
             continue
         brief = path == "mining.training" or (path == "erm" and isinstance(method, JTT))
         values = {"batch_size": batch, "epochs": max(1, round(BRIEF * epochs)) if brief else epochs}
-        method = _put(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
+        method = with_value(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
     return _with(method, _own_settings(method, size, rules, batch), given)
 
 
@@ -137,6 +138,8 @@ def _recipe(
 
 def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> dict[str, Any]:
     """What only this method has, by its key; its recipes have been chosen."""
+    if hasattr(method, "anneal"):
+        return {"anneal": int(ANNEALED * sum(_steps(recipe, size) for _, recipe in recipes(method)))}
     if isinstance(method, MaskTune | RandMask):
         return {"finetune_lr": GENTLY * method.erm.lr}
     if isinstance(method, DCWP | MRM):
@@ -183,13 +186,14 @@ def _with(spec: S, values: Mapping[str, Any], given: frozenset[str]) -> S:
     """``spec`` with all ``values`` that are not ``given``."""
     for key, value in values.items():
         if not _covered(key, given):
-            spec = _put(spec, key, value)
+            spec = with_value(spec, key, value)
     return spec
 
 
-def _put(spec: S, key: str, value: Any) -> S:
+def with_value(spec: S, key: str, value: Any) -> S:
+    """``spec`` with another value of one setting, by its key."""
     head, _, rest = key.partition(".")
-    changed: S = replace(spec, **{head: _put(getattr(spec, head), rest, value) if rest else value})  # type: ignore[type-var]
+    changed: S = replace(spec, **{head: with_value(getattr(spec, head), rest, value) if rest else value})  # type: ignore[type-var]
     return changed
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from unspur.data.images.workers import cores
 from unspur.errors import UnspurError
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config
@@ -84,11 +85,6 @@ def record_death(job: Job, reason: str) -> Outcome:
     return Outcome("failed", reason)
 
 
-def processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def local(jobs: Sequence[Job], workers: int | None) -> Outcomes:
     """Work in up to ``workers`` processes of this machine; one that dies costs the run it was doing and no other."""
     waiting = deque(range(len(jobs)))
@@ -108,7 +104,7 @@ def local(jobs: Sequence[Job], workers: int | None) -> Outcomes:
             worker[1].close()  # which ends it
 
     try:
-        for _ in range(min(workers or processors(), len(jobs))):
+        for _ in range(min(workers or cores(), len(jobs))):
             give()
         while busy:
             for connection in wait(list(busy)):
@@ -167,7 +163,7 @@ def on_ray(jobs: Sequence[Job], workers: int | None) -> Outcomes:
 
     Every machine of the cluster must see the same folders and data, and have unspur installed.
     """
-    with _ray(workers) as ray:
+    with ray_cluster(workers) as ray:
         task = ray.remote(num_cpus=1, max_retries=0)(work)
         waiting = deque(range(len(jobs)))
         running: dict[Any, int] = {}
@@ -187,7 +183,7 @@ def on_ray(jobs: Sequence[Job], workers: int | None) -> Outcomes:
 
 
 @contextlib.contextmanager
-def _ray(workers: int | None) -> Iterator[Any]:
+def ray_cluster(workers: int | None) -> Iterator[Any]:
     """A connection to Ray; what this starts or opens, it also closes."""
     try:
         import ray
@@ -235,7 +231,7 @@ def _connect(ray: Any, workers: int | None) -> None:
         ray.init(address="auto", **quiet)
     except ConnectionError:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
-        ray.init(address="local", num_cpus=workers or processors(), include_dashboard=False, **quiet)
+        ray.init(address="local", num_cpus=workers or cores(), include_dashboard=False, **quiet)
 
 
 def _reach(address: str) -> None:

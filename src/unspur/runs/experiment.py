@@ -24,7 +24,8 @@ from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import doubts
-from unspur.runs.folder import Run
+from unspur.runs.folder import RESULT, Run
+from unspur.runs.machines import require_torchrun
 from unspur.runs.result import ENDED, Result, Status
 from unspur.train.observers import Dynamics, Together
 from unspur.train.session import Session, leave_group
@@ -37,6 +38,7 @@ def run(
     data_dir: Path | None = None,
     files: DataFiles | None = None,
     devices: int = 1,
+    nodes: int = 1,
     resume: bool = False,
     follow: int | None = None,
     progress: bool | Progress = False,
@@ -47,10 +49,13 @@ def run(
     An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written. With
     ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also shows where attributions lie and
     how much of what that neuron fires for is spurious; the weights are the same with and without. ``files`` are those
-    in ``data_dir``, where a command has listed them already. ``progress`` shows a bar, or whatever it is given to.
+    in ``data_dir``, where a command has listed them already. ``progress`` shows a bar, or whatever it is given to. With
+    several ``nodes`` torchrun starts this on each of them, ``devices`` times; the first of these processes returns the
+    result, the others an empty one.
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
+    require_torchrun(nodes, devices)
     stored = Run.create(out, config)
     if (result := stored.result()) and result["status"] in ENDED:
         if follow is not None:
@@ -59,9 +64,12 @@ def run(
     if stored.started and not resume and not result:
         raise UnspurError(f"{stored.folder} holds an unfinished run; go on with --resume, or delete it.")
     loaded = Loaded.of(config, files or DataFiles(data_dir))
-    config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices)
+    config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices * nodes)
     if follow is not None:
         _followed(config, loaded.data, follow).check(loaded.model)
+    if nodes > 1:
+        fabric = fabric_for(config, devices=devices, num_nodes=nodes, strategy="ddp")
+        return _on_machines(fabric, stored, loaded, bool(progress), follow, say)
     with stored.working(say):
         if (result := stored.result()) and result["status"] in ENDED:  # another process has done it by now
             return result
@@ -73,6 +81,21 @@ def run(
         rest: dict[str, Any] = {"stored": stored, "load": load, "progress": bool(progress), "follow": follow}
         together: Result = fabric.launch(partial(_work_together, **rest))
         return together
+
+
+def _on_machines(
+    fabric: Fabric, stored: Run, loaded: Loaded, progress: bool, follow: int | None, say: Callable[[str], None]
+) -> Result:
+    """This process's part of a training on several machines: the first holds the folder, the others wait for that."""
+    fabric.launch()
+    try:
+        with stored.working(say) if fabric.is_global_zero else contextlib.nullcontext():
+            if fabric.is_global_zero:
+                stored.begin()
+            fabric.barrier()
+            return _work(fabric, stored, lambda: loaded, progress, follow)
+    finally:
+        leave_group()
 
 
 class Loaded(NamedTuple):
@@ -141,23 +164,24 @@ def _work(
 def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str, Any]:
     """Store what ``fit`` returned, score it, and return the blocks of result.json that say so."""
     stored.keep(fit, data)
-    result = Predictions(fit.model, "result", progress)
+    result = Predictions(fit.model, RESULT, progress)
     stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
     tests = result.scores(data)
-    dead = _learned_nothing(fit, data, progress)
+    stored.keep_logits({name: model.logits(data) for name, model in {**stages, RESULT: result}.items()})
+    dead, before = _learned_nothing(fit, data, progress), fit.baseline
     few = doubts(SetSize(len(data.train), len(data.classes))) if photographs(stored.config.data) else []
     return {
         "sizes": {"train": len(data.train), "val": len(data.val)},
         "tests": tests,
         "stages": {name: {"tests": stage.scores(data)} for name, stage in stages.items()},
-        "baseline": fit.baseline._asdict() if fit.baseline else None,
+        "baseline": before._asdict() if before else None,
         "trained": fit.trained,
         "facts": _facts(fit, data),
         "warnings": [
             *few,
             *dead,
             *one_class_warnings(tests, data.classes),
-            *(_no_change(stages[fit.baseline.stage], result, data) if fit.baseline and _repairs(fit) else []),
+            *(_no_change(stages[before.stage], result, data) if before and before.role == "before" else []),
             *fit.warnings,
         ],
     }
@@ -187,16 +211,14 @@ def _learned_nothing(fit: Fit, data: Dataset, progress: Progress) -> list[str]:
     ]
 
 
-def _repairs(fit: Fit) -> bool:
-    return fit.baseline is not None and fit.baseline.role == "before"
-
-
 def _no_change(before: Predictions, after: Predictions, data: Dataset) -> list[str]:
-    """A sentence if a repair predicts for every validation image what its baseline does."""
-    if not len(data.val) or bool((before.of(data.val, "val").argmax(1) != after.of(data.val, "val").argmax(1)).any()):
+    """A sentence if a repair predicts what its baseline does for every test image, or validation image if none is."""
+    shown = {f"test '{name}'": test for name, test in data.tests.items() if len(test)} or {"validation": data.val}
+    count = sum(map(len, shown.values()))
+    if not count or any(bool((before.of(s, n).argmax(1) != after.of(s, n).argmax(1)).any()) for n, s in shown.items()):
         return []
-    count = f"{len(data.val):,} validation images"
-    return [f"The repair changed nothing: the result predicts the same as before for all {count}."]
+    images = f"{count:,} images of {' and '.join(shown)}"
+    return [f"The repair changed nothing: the result predicts the same as before for all {images}."]
 
 
 def _facts(fit: Fit, data: Dataset) -> Facts:

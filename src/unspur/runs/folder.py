@@ -13,10 +13,12 @@ from typing import Any
 
 import torch
 from filelock import FileLock, Timeout
-from torch import nn
+from torch import Tensor, nn
 
 from unspur.core.files import read_json, read_tensors, remove_partial, write_json, write_tensors
-from unspur.data.base import Dataset
+from unspur.data.base import Dataset, Split
+from unspur.data.files.fetch import DataFiles
+from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError, require
 from unspur.methods.base import Fit
 from unspur.models.base import memory_format
@@ -26,6 +28,10 @@ from unspur.runs.config import Config, key_of
 from unspur.runs.result import ENDED, FORMAT, Result, Status, read_result
 from unspur.train.session import CHECKPOINTS, LOG
 from unspur.version import __version__, commit
+
+RESULT = "result"  # the name of the last model, beside those of its stages
+LOGITS = "artifacts/logits.safetensors"  # what each model said of each test sample, so that no page asks it again
+MOST_LOGITS = 2**24  # more numbers are not kept: 64 MB
 
 
 class Run:
@@ -153,6 +159,18 @@ class Run:
         for name, tensor in fit.artifacts.items():
             write_tensors(self.folder / "artifacts" / f"{name}.safetensors", {name: tensor})
 
+    def keep_logits(self, logits: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Store the logits of test sets, by model and test set."""
+        named = {f"{model}/{test}": values for model, tests in logits.items() for test, values in tests.items()}
+        if 0 < sum(values.numel() for values in named.values()) <= MOST_LOGITS:
+            write_tensors(self.folder / LOGITS, named)
+
+    def kept_logits(self, data: Dataset) -> dict[str, Tensor]:
+        """What ``keep_logits`` stored, under model/test; nothing if the run kept none, or its images have changed."""
+        if not (self.folder / LOGITS).exists() or not self._unchanged(data):
+            return {}
+        return read_tensors(self.folder / LOGITS)[0]
+
     def end(self, status: Status, seconds: float, devices: int, **rest: Any) -> Result:
         """Write result.json, last and atomically, and delete the checkpoints that nothing needs any more."""
         result: Result = {
@@ -188,9 +206,22 @@ class Run:
         load_state(model, weights, str(path))
         return _ready(model)
 
+    def outputs(self, files: DataFiles) -> Dataset:
+        """The classes and the shape of samples, and no samples: all that ``load_model`` needs to know of the data.
+
+        A run of an earlier version did not note the shape, so that its data are loaded where they are not a folder.
+        """
+        names, spec = self.names_of_data() or {}, self.config.data
+        shape = names.get("sample_shape") or ([3, spec.size, spec.size] if isinstance(spec, Folder) else None)
+        if shape is None or "classes" not in names:
+            loaded = spec.load(files)
+            names, shape = {"classes": loaded.classes}, loaded.sample_shape
+        blank = Split(torch.zeros(0, *shape, dtype=torch.uint8), torch.zeros(0, dtype=torch.long))
+        return Dataset(spec.name, blank, blank, {}, tuple(names["classes"]))
+
     def _check_classes(self, data: Dataset) -> None:
         """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
-        stored = self._names_of_data()
+        stored = self.names_of_data()
         if stored and (trained := stored.get("classes")) != list(data.classes):
             raise UnspurError(
                 f"{self.folder} was trained for the classes {trained}, but the data has {list(data.classes)}."
@@ -198,14 +229,18 @@ class Run:
 
     def require_unchanged(self, data: Dataset) -> None:
         """Refuse the user's own images if they have changed since: what was trained on may now be in the test set."""
-        content = (self._names_of_data() or {}).get("content")
         require(
-            not content or content == data.content,
+            self._unchanged(data),
             f"The images of {self.folder} have changed since it was trained; put them back, train again, or score it "
             "on other images with `unspur evaluate RUN FOLDER`.",
         )
 
-    def _names_of_data(self) -> dict[str, Any] | None:
+    def _unchanged(self, data: Dataset) -> bool:
+        content = (self.names_of_data() or {}).get("content")
+        return not content or bool(content == data.content)
+
+    def names_of_data(self) -> dict[str, Any] | None:
+        """What data.json says: classes, values of attributes, a note, the shape of samples; None in old runs."""
         path = self.folder / "data.json"
         if not path.exists():
             return None
@@ -227,7 +262,8 @@ def _ready(model: nn.Module) -> nn.Module:
 def _names(data: Dataset) -> dict[str, Any]:
     values = {name: list(names) for name, names in data.attribute_values.items()}
     own = {"content": data.content} if data.content else {}
-    return {"classes": list(data.classes), "attribute_values": values, "note": data.note, **own}
+    shape = list(data.sample_shape)
+    return {"classes": list(data.classes), "attribute_values": values, "note": data.note, "sample_shape": shape, **own}
 
 
 def writable(folder: Path) -> None:

@@ -10,7 +10,7 @@ from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
 from unspur.runs.config import Config
 from unspur.runs.experiment import Loaded, fabric_for
-from unspur.train.probe import Probe, Trial, highest_rate
+from unspur.train.probe import Probe, highest_rate
 from unspur.train.recipe import Optimiser
 from unspur.train.session import Session
 
@@ -59,9 +59,8 @@ def find_rate(config: Config, files: DataFiles | None = None, *, progress: bool 
         "seed": config.seed,
         "lr": rates[0],
         "converge": rates[::-1],
-        "trials": [_block(trial) for trial in trials],
+        "trials": [
+            {"lr": trial.lr, "accuracy": trial.accuracy, "loss": trial.loss, "learned": trial.learned}
+            for trial in trials
+        ],
     }
-
-
-def _block(trial: Trial) -> TrialBlock:
-    return {"lr": trial.lr, "accuracy": trial.accuracy, "loss": trial.loss, "learned": trial.learned}

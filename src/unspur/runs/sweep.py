@@ -1,87 +1,19 @@
-"""Many runs: a grid of settings and seeds, done side by side, resumable, and summed up."""
+"""Many runs: a grid of settings and seeds, done side by side and resumable."""
 
 from __future__ import annotations
 
 import itertools
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
 
-from unspur.core.progress import counting
 from unspur.data.files.fetch import DataFiles
-from unspur.errors import require, unknown
-from unspur.evaluation.analysis import figures
-from unspur.evaluation.scores import ScoreName
-from unspur.metrics.correlation import rank_correlation
-from unspur.runs.analyze import stored_analysis
+from unspur.errors import require
 from unspur.runs.config import Config, configure, pairs
-from unspur.runs.convergence import Ended, EndedResult, Unfinished, usable
-from unspur.runs.engines import ENGINES, Job, Outcome
-from unspur.runs.folder import Run, writable
-from unspur.runs.result import ENDED
-
-
-class RunRow(TypedDict):
-    """One run: how it ended, where it was made and its scores by name."""
-
-    seed: int
-    key: str
-    folder: str
-    status: str
-    reason: NotRequired[str]
-    seconds: NotRequired[float]
-    commit: NotRequired[str | None]
-    machine: NotRequired[str]
-    scores: dict[str, float]
-
-
-class Spread(TypedDict):
-    """A score over the seeds of a point."""
-
-    mean: float
-    deviation: float | None
-    n: int
-
-
-class PointSummary(TypedDict):
-    """One point of a grid."""
-
-    settings: dict[str, str]
-    usable: bool
-    scores: dict[str, Spread]
-    runs: list[RunRow]
-
-
-class SweepSummary(TypedDict):
-    """What a sweep found; `summary` says what each field means."""
-
-    method: str
-    dataset: str
-    arch: str
-    seeds: list[int]
-    points: list[PointSummary]
-    usable_range: list[float] | None
-    correlations: dict[str, dict[str, float | None]]
-    with_accuracy: dict[str, float | None]
-
-
-SCORES: tuple[ScoreName, ...] = ("accuracy", "worst_group_accuracy", "aligned_accuracy", "conflicting_accuracy")
-NOTED = ("reason", "seconds", "commit", "machine")  # of a result, in a row
-
-
-@dataclass(frozen=True)
-class Point:
-    """One point of a grid: what is set there, and a configuration for each seed."""
-
-    settings: dict[str, str]
-    configs: tuple[Config, ...]
-
-    @property
-    def label(self) -> str:
-        return " ".join(f"{key}={value}" for key, value in self.settings.items())
+from unspur.runs.defaults import given_keys
+from unspur.runs.estimate import fitted_to
+from unspur.runs.many import Many
+from unspur.runs.summary import Point, SweepSummary, summary
 
 
 def plan(
@@ -91,8 +23,11 @@ def plan(
     seeds: Sequence[int],
     arch: str | None = None,
     settings: Iterable[str] = (),
+    files: DataFiles | None = None,
 ) -> list[Point]:
     """Every point of the grid ``KEY=V1,V2``, ...; anything that does not exist is an error now, before any run.
+
+    What is neither in the grid nor in ``settings`` is as `unspur train` chooses it for photographs.
 
     >>> points = plan("erm", "parity", ["erm.lr=0.1,1", "erm.batch_size=50,100"], [0, 1])
     >>> len(points), points[1].label
@@ -100,12 +35,14 @@ def plan(
     """
     axes = _axes(grid)
     require(len(seeds) > 0, "A sweep needs at least one seed, such as --seeds 0,1,2.")
-    base = list(settings)
+    base, files = list(settings), files or DataFiles()
     points: dict[tuple[Config, ...], Point] = {}
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        own = [f"{key}={value}" for key, value in chosen.items()]
-        configs = tuple(configure(method, data, arch, seed, [*base, *own]) for seed in seeds)
+        own = [*base, *(f"{key}={value}" for key, value in chosen.items())]
+        config = configure(method, data, arch, 0, own)
+        config = fitted_to(files, config, given_keys(config.method, arch, own))
+        configs = tuple(replace(config, seed=seed) for seed in seeds)
         points.setdefault(configs, Point(chosen, configs))  # 0.1 and 0.10 are one point
     return list(points.values())
 
@@ -138,180 +75,6 @@ def sweep(
     not repeated (but analysed where ``analyze`` asks for it and they were not), those that failed or were interrupted
     go on. A run that fails, even by its process being killed, is recorded as failed and the others go on.
     """
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
-    require(jobs is None or jobs >= 1, f"--jobs must be at least 1 but got {jobs}.")
-    configs = {config.key: config for point in points for config in point.configs}
-    left = [config for config in configs.values() if _unfinished(Run.create(out, config), analyze)]
-    _check(left, data_dir)
-    writable(out)
-    data = str(data_dir) if data_dir else None
-    queue = [Job(config.to_json(), str(out), data, analyze) for config in left]
-    outcomes: dict[str, Outcome] = {}
-    bar = counting("sweep", len(configs), len(configs) - len(left)) if progress else nullcontext(_uncounted)
-    with bar as advance, closing(ENGINES[engine](queue, jobs)) as ended:
-        for number, outcome in ended:
-            outcomes[left[number].key] = outcome
-            if outcome.reason:
-                say(f"{Run.create(out, left[number]).folder.name} {outcome.status}: {outcome.reason}")
-            advance(1)
-    return summary(points, out, outcomes)
-
-
-def _uncounted(count: int) -> None:
-    """Nobody is shown how many runs have ended."""
-
-
-def _unfinished(stored: Run, analyze: bool) -> bool:
-    result = stored.result()
-    if not result or result["status"] not in ENDED:
-        return True
-    stored.log()  # an error now if it cannot be read, and not when all others have been trained
-    return analyze and result["status"] == "done" and stored_analysis(stored.folder) is None
-
-
-def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
-    """Load every data set, build every architecture and ask every method once, so that no run starts that cannot."""
-    files = DataFiles(data_dir)
-    for spec in dict.fromkeys(config.data for config in configs):
-        data, own = spec.load(files), [config for config in configs if config.data == spec]
-        for arch in dict.fromkeys(config.arch for config in own):
-            model = arch.build(data)
-            for method in dict.fromkeys(config.method for config in own if config.arch == arch):
-                method.require(model, data.train, data.val)
-
-
-def summary(points: Sequence[Point], out: Path, outcomes: dict[str, Outcome] | None = None) -> SweepSummary:
-    """What the runs of ``points`` found: for each point the mean and deviation of every score over its seeds.
-
-    ``usable`` says whether every seed of a point ended well (``usable.py``); in a grid over one number no point is
-    beyond the first that did not. ``usable_range`` is the lowest and highest usable value of such a grid (4.2).
-    ``correlations`` has the rank correlation of each score with each key that is a number, ``with_accuracy`` that with
-    the accuracy on the unbiased test set, or the first (Figure 12); both over all runs of usable points.
-    """
-    runs = [[Run.create(out, config) for config in point.configs] for point in points]
-    ended = [[Ended(_result(run, outcomes or {}), run.training_accuracy()) for run in own] for own in runs]
-    good, span = _usable([point.settings for point in points], ended)
-    described: list[PointSummary] = []
-    for number, point in enumerate(points):
-        rows = [_row(run, end) for run, end in zip(runs[number], ended[number], strict=True)]
-        names = dict.fromkeys(name for row in rows for name in row["scores"])
-        described.append(
-            {
-                "settings": point.settings,
-                "usable": number in good,
-                "scores": {name: _spread([r["scores"][name] for r in rows if name in r["scores"]]) for name in names},
-                "runs": rows,
-            }
-        )
-    first = points[0].configs[0]
-    return {
-        "method": first.method.name,
-        "dataset": first.data.name,
-        "arch": first.arch.name,
-        "seeds": sorted({config.seed for point in points for config in point.configs}),
-        "points": described,
-        "usable_range": span,
-        "correlations": correlations(described),
-        "with_accuracy": with_accuracy(described),
-    }
-
-
-def _usable(
-    settings: Sequence[Mapping[str, str]], ended: Sequence[Sequence[Ended]]
-) -> tuple[set[int], list[float] | None]:
-    """The numbers of the usable points; of a grid over one number also its lowest and highest usable value."""
-    (key, *others), numbers = settings[0], range(len(settings))
-    places = None if others else _places(settings, key)
-    if places is None:
-        return usable({number: ended[number] for number in numbers}), None
-    rising = sorted(numbers, key=places.__getitem__)
-    good = usable({number: ended[number] for number in rising}, in_order=True)
-    kept = [places[number] for number in rising if number in good]
-    return good, [kept[0], kept[-1]] if kept else None
-
-
-def _result(stored: Run, outcomes: dict[str, Outcome]) -> EndedResult:
-    """What the run's folder says of its end, or what this sweep knows better."""
-    unfinished: Unfinished = {"status": "unfinished"}
-    result: EndedResult = stored.result() or unfinished
-    outcome = outcomes.get(stored.config.key)
-    if outcome and outcome.status != result["status"]:  # such as a mistake found before anything was done
-        return {"status": outcome.status, "reason": outcome.reason or ""}
-    if outcome and outcome.reason:  # such as no analysis
-        result["reason"] = result.get("reason", outcome.reason)
-    return result
-
-
-def _row(stored: Run, ended: Ended) -> RunRow:
-    known: dict[str, Any] = {name: value for name, value in ended.result.items() if name in NOTED}
-    return {
-        "seed": stored.config.seed,
-        "key": stored.config.key,
-        "folder": stored.folder.name,
-        "status": ended.result["status"],
-        **known,  # type: ignore[typeddict-item]
-        "scores": _scores(stored, ended) if ended.result["status"] == "done" else {},
-    }
-
-
-def _scores(stored: Run, ended: Ended) -> dict[str, float]:
-    found = {
-        f"{test} {field.replace('_', ' ')}": share
-        for test, block in ended.result.get("tests", {}).items()
-        for field in SCORES
-        if (share := block.get(field)) is not None
-    }
-    if epochs := sum("accuracy" in line for line in stored.kept_log()):
-        found["epochs"] = float(epochs)
-    if ended.fitted is not None:
-        found["training accuracy"] = ended.fitted
-    if analysis := stored_analysis(stored.folder):
-        found |= figures(analysis)
-    return found
-
-
-def _spread(values: Sequence[float]) -> Spread:
-    deviation = statistics.stdev(values) if len(values) > 1 else None
-    return {"mean": statistics.fmean(values), "deviation": deviation, "n": len(values)}
-
-
-def _places(settings: Sequence[Mapping[str, str]], key: str) -> list[float] | None:
-    """Each point's value of ``key``; None if they are names, which have no order."""
-    try:
-        return [float(chosen[key]) for chosen in settings]
-    except ValueError:
-        return None
-
-
-def with_accuracy(points: Sequence[PointSummary]) -> dict[str, float | None]:
-    """The rank correlation of every score with the first test set's accuracy, or the unbiased one's."""
-    runs = [row["scores"] for point in points if point["usable"] for row in point["runs"]]
-    names = list(dict.fromkeys(name for scores in runs for name in scores))
-    tests = [name for name in names if name.endswith(" accuracy")]
-    if not tests:
-        return {}
-    main = "unbiased accuracy" if "unbiased accuracy" in tests else tests[0]
-    both = {name: [scores for scores in runs if name in scores and main in scores] for name in names if name != main}
-    return {
-        name: rank_correlation([s[main] for s in scores], [s[name] for s in scores]) for name, scores in both.items()
-    }
-
-
-def correlations(points: Sequence[PointSummary]) -> dict[str, dict[str, float | None]]:
-    """The rank correlation of every score with every key of the grid whose values are numbers."""
-    found: dict[str, dict[str, float | None]] = {}
-    for key in points[0]["settings"]:
-        places = _places([point["settings"] for point in points], key)
-        if places is None:
-            continue
-        good = [(place, point) for place, point in zip(places, points, strict=True) if point["usable"]]
-        runs = [(place, row["scores"]) for place, point in good for row in point["runs"]]
-        names = dict.fromkeys(name for _, scores in runs for name in scores)
-        found[key] = {
-            name: rank_correlation(
-                [place for place, scores in runs if name in scores], [s[name] for _, s in runs if name in s]
-            )
-            for name in names
-        }
-    return found
+    configs = [config for point in points for config in point.configs]
+    many = Many(out, jobs, engine, data_dir, analyze)
+    return summary(points, out, many.do(configs, "sweep", progress=progress, say=say))

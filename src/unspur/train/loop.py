@@ -19,6 +19,7 @@ from unspur.train.batch_norm import BATCHES, settle_batch_norm
 from unspur.train.losses import Loss, cross_entropy
 from unspur.train.moments import Carry, Minimised, Moment
 from unspur.train.orders import Order, Passes, Place
+from unspur.train.ranks import equalise_buffers, finite, summed
 from unspur.train.recipe import Recipe
 from unspur.train.session import Session
 from unspur.train.sharpness import ascended
@@ -73,7 +74,7 @@ def train(
     judged = recipe.reached(1.0, 0.0) or any(carried.judges for carried in carry)
     while at.round < len(steps) and not at.finished:
         line = work.round(at.round, module, optimiser)
-        _equalise_buffers(session.fabric, model)
+        equalise_buffers(session.fabric, model)
         at.round += 1
         at.settled = judged and work.settle(model, at.round)
         if reached := reaching(model, split, recipe, session, loss):
@@ -155,7 +156,7 @@ class _Sums:
             self.total[name] = self.total.get(name, torch.zeros((), device=self.device)) + value
 
     def means(self, fabric: Fabric) -> dict[str, Any]:
-        values = _sum(fabric, torch.stack(list(self.total.values()))) / self.size
+        values = summed(fabric, torch.stack(list(self.total.values()))) / self.size
         return dict(zip(self.total, values.tolist(), strict=True))
 
 
@@ -202,7 +203,7 @@ class _Stage(NamedTuple):
     ) -> Minimised:
         found = self.objective(module, batch, step)
         mean = self._mean(found, size)
-        if not _finite(self.place.session.fabric, mean):
+        if not finite(self.place.session.fabric, mean):
             raise Diverged(self.place.stage, step)
         optimiser.zero_grad()
         self._backward(mean)
@@ -278,24 +279,3 @@ def outputs(
                 progress(number / len(order))
     finally:
         model.train(was_training)
-
-
-def _sum(fabric: Fabric, value: Tensor) -> Tensor:
-    """The sum of ``value`` over all ranks."""
-    if fabric.world_size == 1:
-        return value
-    total = fabric.all_reduce(value, reduce_op="sum")
-    assert isinstance(total, Tensor)
-    return total
-
-
-def _finite(fabric: Fabric, value: Tensor) -> bool:
-    # All ranks must agree to stop, or the others would wait for this one for ever.
-    return bool(torch.isfinite(_sum(fabric, value.detach())))
-
-
-def _equalise_buffers(fabric: Fabric, model: nn.Module) -> None:
-    """Give every rank rank 0's buffers: DDP keeps weights equal, but each rank's batch statistics are its own."""
-    if fabric.world_size > 1:
-        for buffer in model.buffers():
-            buffer.copy_(fabric.broadcast(buffer))

@@ -137,6 +137,42 @@ class Draws:
                 yield Drawn(batch, size)
 
 
+class Even(Draws):
+    """Batches with as many samples of every group, to within one, each drawn from its group with replacement."""
+
+    def __init__(self, group: Tensor, steps: int | None = None, every: int | None = None) -> None:
+        """``group`` has the number of each sample's group, from 0 and without gaps."""
+        super().__init__(equal_shares(group), steps, every)
+        self.members = group.argsort(stable=True)  # the samples of group 0, then those of group 1, ...
+        self.sizes = torch.bincount(group)
+        self.first = self.sizes.cumsum(0) - self.sizes
+
+    def index(self, place: Place, step: int) -> Tensor:
+        generator, groups = stream(place.session.seed, place.stage, step), len(self.sizes)
+        begin = int(torch.randint(groups, (), generator=generator))  # which groups get one more changes
+        return self.drawn((torch.arange(place.batch_size) + begin) % groups, generator)
+
+    def drawn(self, group: Tensor, generator: torch.Generator) -> Tensor:
+        """A sample number of each of these groups."""
+        at = torch.rand(len(group), dtype=torch.float64, generator=generator) * self.sizes[group]
+        return self.members[self.first[group] + at.long()]
+
+
+class Turns(Even):
+    """Every batch from one group: all groups in turn, in an order that changes, and so often that none is left out."""
+
+    def index(self, place: Place, step: int) -> Tensor:
+        groups = len(self.sizes)
+        turn, at = divmod(step, groups)
+        order = torch.randperm(groups, generator=stream(place.session.seed, place.stage, turn, "turn"))
+        generator = stream(place.session.seed, place.stage, step)
+        return self.drawn(order[at].expand(place.batch_size), generator)
+
+    def rounds(self, n: int, recipe: Recipe, ranks: int) -> Sequence[int]:
+        *others, last = super().rounds(n, recipe, ranks)
+        return [*others, last + -(sum(others) + last) % len(self.sizes)]
+
+
 def equal_shares(group: Tensor) -> Tensor:
     """Shares with which every group, by its number, is drawn alike often.
 

@@ -128,7 +128,7 @@ def test_debian_s_package_is_found_where_debian_puts_it():
     ("name", "options", "sentence"),
     [
         ("mnist", {"base": "fashion"}, "base must be mnist or mini; Fashion-MNIST is the set fashion_mnist"),
-        ("fashion_mnist", {"base": "mini"}, "base of fashion_mnist must be fashion but got 'mini'"),
+        ("fashion_mnist", {"base": "mini"}, "base must be fashion but got 'mini'"),
         ("biased_mnist", {"base": "cifar"}, "base must be mnist, mini or fashion but got 'cifar'"),
         ("mnist", {"size": 30}, "size must be 28 or 32 but got 30"),
         ("mnist", {"val": -1}, "val must be at least 0 but got -1"),

@@ -266,7 +266,7 @@ def test_broken_images_are_named_and_left_out_only_on_demand(tmp_path):
     [
         ("waterbirds", {"release": "newest"}, "release must be original or corrected but got 'newest'"),
         ("celeba", {"task": "smile"}, "task must be hair or gender but got 'smile'"),
-        ("spawrious", {"variant": "o2o"}, "variant must be one of o2o_easy, .* but got 'o2o'"),
+        ("spawrious", {"variant": "o2o"}, "variant must be o2o_easy, .* or m2m_hard but got 'o2o'"),
         ("spawrious", {"val": 1.0}, r"data\.val must lie in \[0, 1\) but got 1\.0"),
         ("in9", {"size": 0}, r"data\.size must be at least 1 pixel but got 0"),
     ],

@@ -1,7 +1,10 @@
 """A classifier in an ONNX file; the runtime is played by a stand-in, so that these tests need no package."""
 
+import json
 import sys
 from types import SimpleNamespace
+from typing import ClassVar
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -18,8 +21,13 @@ class Session:
 
     shape, kind, classes, fault = ["n", 3, "h", "w"], "tensor(float)", 2, None
 
-    def __init__(self, path, providers):
+    metadata: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, path, options, providers):
         self.seen = []
+
+    def get_modelmeta(self):
+        return SimpleNamespace(custom_metadata_map=self.metadata)
 
     def get_inputs(self):
         return [SimpleNamespace(name="x", shape=self.shape, type=self.kind)]
@@ -38,7 +46,8 @@ def model(tmp_path, monkeypatch):
 
     def load(**changed):
         kind = type("Changed", (Session,), changed)
-        monkeypatch.setitem(sys.modules, "onnxruntime", SimpleNamespace(InferenceSession=kind))
+        runtime = SimpleNamespace(InferenceSession=kind, SessionOptions=MagicMock)
+        monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
         return onnx_model(path, CLASSES)
 
     return load
@@ -61,13 +70,29 @@ def test_a_file_of_a_fixed_size_and_batch_gets_images_of_that_size_in_such_batch
     assert predicted(made, torch.rand(3, 3, 32, 32)).shape == (3, 2)
 
 
+@pytest.mark.parametrize("shape", [["n", 8, 8, 3], ["n", 3, 8, 8]])
+def test_a_file_that_takes_bytes_gets_bytes_in_its_own_layout(model, shape):
+    made = model(shape=shape, kind="tensor(uint8)")
+    # 0.2 is byte 51 in each channel, whatever its place
+    assert predicted(made, torch.full((2, 3, 8, 8), 0.2)).tolist() == [[0, 51], [0, 51]]
+
+
+def test_a_file_that_names_its_labels_is_read_in_their_order(model):
+    images = torch.stack([torch.zeros(3, 16, 16), torch.ones(3, 16, 16)])
+    # the file's second score is of cat, which the data has first
+    made = model(metadata={"labels": json.dumps(["dog", "cat"])})
+    assert predicted(made, images).tolist() == [[0, 0], [1, 0]]
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
         ({"classes": 3}, r"my\.onnx gives 3 scores an image, but the data has 2 classes \(cat, dog\); name a model of"),
-        ({"shape": ["n", 784]}, r"the first tensor\(float\) of shape \['n', 784\], but an audit gives it one batch"),
+        ({"shape": ["n", 784]}, r"the first tensor\(float\) of shape \['n', 784\], but it must take one batch"),
         ({"shape": ["n", 32, 32, 3]}, "export it with such an input"),
-        ({"kind": "tensor(uint8)"}, r"the first tensor\(uint8\)"),
+        ({"kind": "tensor(int64)"}, r"the first tensor\(int64\)"),
+        ({"kind": "tensor(uint8)", "shape": ["n", 4, 32, 32]}, "export it with such an input"),
+        ({"metadata": {"labels": '["cat", "cow"]'}}, "does not know the class 'dog'"),
         ({"fault": "size 128 is not 64"}, r"fails on images of shape \(2, 3, 128, 128\) \(size 128 is not 64\)"),
     ],
 )
@@ -77,7 +102,7 @@ def test_a_model_that_does_not_fit_is_one_sentence(model, changed, sentence):
 
 
 def test_a_file_that_is_no_model_is_one_sentence(model):
-    def refuse(self, path, providers):
+    def refuse(self, path, options, providers):
         raise ValueError("Protobuf\nparsing failed")
 
     with pytest.raises(UnspurError, match=r"is not an ONNX model that can be read \(Protobuf parsing failed\)"):

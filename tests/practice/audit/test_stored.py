@@ -54,6 +54,15 @@ def test_an_audits_folder_has_findings_suspects_and_a_page(root, tmp_path):
     assert done.findings == found == stored(done.folder)
 
 
+def test_a_wrong_field_of_stored_findings_is_named_with_its_file(root, tmp_path):
+    folder = look(root, tmp_path / "audits").folder
+    found = json.loads((folder / "findings.json").read_text())
+    found["findings"][0]["tells_label"] = "much"
+    (folder / "findings.json").write_text(json.dumps(found))
+    with pytest.raises(UnspurError, match=r"findings\.json: findings\[0\]\.tells_label must be a number but is 'much'"):
+        stored(folder)
+
+
 def test_the_same_images_are_not_audited_again_and_others_are(root, tmp_path):
     first = look(root, tmp_path / "audits")
     again = look(root, tmp_path / "audits", replace(listed(list_folder(root)), read=never))

@@ -4,10 +4,11 @@ import pytest
 
 from report.examples import opened, rewrite, tiny
 from unspur.data.catalog import dataset_named
-from unspur.evaluation.analysis import FIGURES, NO_SHORTCUT
+from unspur.evaluation.analysis import NO_SHORTCUT
+from unspur.evaluation.figures import FIGURES
 from unspur.report.runs_page import write_report
 from unspur.report.sections.analysis import ANALYSIS, MEANINGS
-from unspur.runs.analyze import analyze
+from unspur.runs.analyze import FILE, analyze
 
 
 def test_every_figure_has_a_meaning():
@@ -41,8 +42,18 @@ def test_a_file_that_is_no_analysis_is_named_in_its_place(tiny_run, tmp_path):
     analyze(tiny_run)
     rewrite(tiny_run / "analysis.json", prunability=7)
     failed = write_report([tiny_run], tmp_path / "page.html")["failed"]
-    assert "analysis.json is not what `unspur analyze` writes" in failed["analysis"]
+    assert "analysis.json: prunability must be an object but is 7; restore or delete the file." in failed["analysis"]
     assert "could not be made" in (tmp_path / "page.html").read_text()
+
+
+def test_an_early_analysis_without_warnings_or_surroundings_is_shown(tiny_run):
+    analyze(tiny_run)
+    found = json.loads((tiny_run / FILE).read_text())
+    for name in ("made", "warnings", "surroundings"):
+        del found[name]
+    (tiny_run / FILE).write_text(json.dumps(found))
+    view = ANALYSIS.view(opened(tiny_run))
+    assert view.figures and view.warnings == view.planes == ()
 
 
 @pytest.fixture

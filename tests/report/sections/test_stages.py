@@ -42,7 +42,7 @@ def test_the_accuracy_is_drawn_from_plain_training_over_each_stage_to_the_result
 def test_a_student_trained_beside_the_result_is_no_step_on_its_way(tiny_data, tmp_path):
     student = opened(run_in(tmp_path, configure("ule", "biased_mnist", "small_cnn", 0, ["erm.epochs=0"])))
     assert student.baseline == {"stage": "student", "role": "student"} and not student.repaired
-    assert STAGES.applies(student) and STAGES.view(student).charts == ()
+    assert STAGES.applies(student) and STAGES.view(student) == ()
 
 
 def test_the_page_of_a_pruned_run_shows_what_was_mined_kept_and_chosen_and_the_steps_on_the_way(pruned_run, tmp_path):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.table import Table
 
 from unspur.cli.show.console import console
-from unspur.evaluation.analysis import figures
+from unspur.evaluation.figures import figures
+from unspur.runs.analyze import StoredAnalysis
 
 
-def print_analysis(found: Mapping[str, Any]) -> None:
+def print_analysis(found: StoredAnalysis) -> None:
     """An analysis: its figures, the pruning curves, and what could not be computed."""
     table = Table(title=f"On {found['test']}, activations of {found['samples']:,} inputs", title_justify="left")
     table.add_column("figure")
@@ -29,7 +27,7 @@ def print_analysis(found: Mapping[str, Any]) -> None:
         for unit, curve in curves.items():
             table.add_row(f"{unit}s", *(f"{share:.2f}" for share in curve["retained"]))
         out.print(table)
-    for warning in found["warnings"]:
+    for warning in found.get("warnings", ()):
         out.print(f"Warning: {warning}", highlight=False, markup=False)
     for what, reason in found["unknown"].items():
         out.print(f"Not known: {what}. {reason}", highlight=False, markup=False)

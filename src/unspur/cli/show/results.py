@@ -9,8 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from unspur.cli.show.console import console, percent
+from unspur.evaluation.scores import ScoreName, TestScores
+from unspur.runs.result import Result
 
-COLUMNS = {
+COLUMNS: dict[ScoreName, str] = {
     "accuracy": "accuracy",
     "worst_group_accuracy": "worst group",
     "aligned_accuracy": "aligned",
@@ -18,7 +20,7 @@ COLUMNS = {
 }
 
 
-def print_result(result: Mapping[str, Any]) -> None:
+def print_result(result: Result) -> None:
     """A table of a run's test sets, its earlier stages first."""
     if result["status"] != "done":
         console().print(f"{_title(result)} {result['status']}: {result['reason']}", markup=False)
@@ -58,11 +60,11 @@ def print_coverage(selective: Mapping[str, Any], coverage: float) -> None:
     console().print(table)
 
 
-def _stages(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _stages(result: Result) -> Iterator[tuple[str, Mapping[str, TestScores]]]:
     for stage, block in result.get("stages", {}).items():
         yield stage, block["tests"]
     yield "result", result["tests"]
 
 
-def _title(result: Mapping[str, Any]) -> str:
+def _title(result: Result) -> str:
     return f"{result['method']} on {result['dataset']}, {result['arch']}, seed {result['seed']}"

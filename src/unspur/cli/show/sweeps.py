@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from unspur.cli.show.console import console, percent, with_deviation
+from unspur.runs.rates import RateSearch
+from unspur.runs.search import SearchSummary
+from unspur.runs.summary import PointSummary, Spread, SweepSummary
 
 
-def print_sweep(found: Mapping[str, Any]) -> None:
+def print_sweep(found: SweepSummary) -> None:
     """A sweep: a line for each score, a column for each point of the grid, and then each score's rank correlations."""
     points, out = found["points"], console()
     names = list(dict.fromkeys(name for point in points for name in point["scores"]))
@@ -26,7 +28,18 @@ def print_sweep(found: Mapping[str, Any]) -> None:
         out.print(f"Usable {key}: from {low:g} to {high:g}.", highlight=False, markup=False)
 
 
-def _fitting(out: Console, points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Table]:
+def print_search(found: SearchSummary) -> None:
+    """A sweep of the points that a search tried, and the best of them."""
+    print_sweep(found)
+    search = found["search"]
+    chosen = " ".join(f"{key}={value}" for key, value in search["best"].items())
+    rules = {"worst_class": "accuracy of the worst class", "worst_group": "accuracy of the worst group"}
+    rule = f"{rules.get(search['rule'], 'accuracy')} on validation data"
+    best = f"Best of {search['trials']} trials by the {rule}: {chosen} ({percent(search['value'])})."
+    console().print(best, highlight=False, markup=False)
+
+
+def _fitting(out: Console, points: Sequence[PointSummary], names: Sequence[str]) -> Iterator[Table]:
     """The points side by side in one table, or in as many as it takes for each to fit the console."""
     table = _points(points, names)
     half = len(points) // 2
@@ -37,7 +50,7 @@ def _fitting(out: Console, points: Sequence[Mapping[str, Any]], names: Sequence[
         yield table
 
 
-def _points(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
+def _points(points: Sequence[PointSummary], names: Sequence[str]) -> Table:
     table = Table()
     table.add_column("", overflow="fold")
     for point in points:
@@ -49,7 +62,7 @@ def _points(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
     return table
 
 
-def _correlations(found: Mapping[str, Any], names: Sequence[str]) -> Table:
+def _correlations(found: SweepSummary, names: Sequence[str]) -> Table:
     ranks = {**found["correlations"], "accuracy": found["with_accuracy"]}
     table = Table(title="Rank correlation over usable points, with", title_justify="left")
     table.add_column("", overflow="fold")
@@ -61,13 +74,13 @@ def _correlations(found: Mapping[str, Any], names: Sequence[str]) -> Table:
     return table
 
 
-def _statuses(point: Mapping[str, Any]) -> str:
+def _statuses(point: PointSummary) -> str:
     counts = Counter(row["status"] for row in point["runs"])
     text = ", ".join(f"{count} {status}" for status, count in counts.items())
     return text if point["usable"] else f"{text}\nnot usable"
 
 
-def _score(name: str, spread: Mapping[str, Any] | None) -> str:
+def _score(name: str, spread: Spread | None) -> str:
     if spread is None:
         return "-"
     mean, deviation = spread["mean"], spread["deviation"]
@@ -76,7 +89,7 @@ def _score(name: str, spread: Mapping[str, Any] | None) -> str:
     return f"{mean:.3g}" if deviation is None else f"{mean:.3g} ± {deviation:.2g}"
 
 
-def print_probe(found: Mapping[str, Any]) -> None:
+def print_probe(found: RateSearch) -> None:
     """The rates that were tried, and the highest that converges."""
     table = Table(title=f"{found['method']} on {found['dataset']}, {found['arch']}: short trainings")
     for heading in ("erm.lr", "accuracy", "loss", "result"):

@@ -44,6 +44,7 @@ class ImageSet(DataSpec):
     augment: Augment = Augment()  # how training images are moved
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.size >= 1, f"data.size must be at least 1 pixel but got {self.size}.")
 
     @abc.abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 
@@ -147,6 +147,11 @@ class _Inside:
         return os.path.commonpath([self._root, os.path.realpath(path)]) == self._root
 
 
+def file_inside(root: Path) -> Callable[[str], ImageFile | str]:
+    """A function that gives the file of a name below ``root``, or what is wrong with it."""
+    return _Inside(root.resolve()).file
+
+
 def list_folder(root: Path) -> Listing:
     """The images in ``root``/class/... or ``root``/split/class/..., labelled by the names of the folders."""
     walk = Walk(_real(root))
@@ -188,11 +193,46 @@ class Walk:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._inside = _Inside(root)
-        self._others: list[str] = []  # files that are no images by their endings
+        self._others, self._other = 0, ""  # files that are no images by their endings: how many, and the first
 
     def scan(self, folder: str) -> tuple[list[str], list[ImageFile]]:
         """The folders and the images directly in ``folder``, each sorted by name."""
-        folders, files = list[str](), list[ImageFile]()
+        folders, names = self._names_in(folder)
+        files = list[ImageFile]()
+        for name in names:
+            found = self._inside.file(name)
+            if isinstance(found, str):
+                raise UnspurError(f"{self.root / name} {found}.")
+            files.append(found)
+        return folders, files
+
+    def below(self, folder: str) -> Iterator[ImageFile]:
+        """The images in ``folder`` and in the folders below it."""
+        folders, files = self.scan(folder)
+        yield from files
+        for name in folders:
+            yield from self.below(name)
+
+    def names_below(self, folder: str) -> Iterator[tuple[str, str]]:
+        """The names of those images, in the same order, each with what is wrong with it; only one folder is held."""
+        folders, names = self._names_in(folder)
+        for name in names:
+            found = self._inside.file(name)
+            yield name, found if isinstance(found, str) else ""
+        del names
+        for name in folders:
+            yield from self.names_below(name)
+
+    def count_below(self, folder: str) -> int:
+        """How many images ``names_below`` gives."""
+        folders, names = self._names_in(folder)
+        return len(names) + sum(self.count_below(name) for name in folders)
+
+    def notes(self) -> tuple[str, ...]:
+        return (f"Files left out for not being images: {self._others:,}, such as {self._other}.",) * bool(self._others)
+
+    def _names_in(self, folder: str) -> tuple[list[str], list[str]]:
+        folders, names = list[str](), list[str]()
         for entry in self._entries(folder):
             name = os.path.join(folder, entry.name)
             if not _is_utf8(name):
@@ -205,30 +245,17 @@ class Walk:
                 )
                 folders.append(name)
             elif os.path.splitext(name)[1].lower() in suffixes():
-                found = self._inside.file(name)
-                if isinstance(found, str):
-                    raise UnspurError(f"{self.root / name} {found}.")
-                files.append(found)
+                names.append(name)
             else:
-                self._others.append(name)
-        return folders, files
+                self._others, self._other = self._others + 1, self._other or name
+        return sorted(folders), sorted(names)
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
         try:
-            return sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
+            with os.scandir(self.root / folder) as entries:
+                yield from entries
         except OSError as error:
             raise UnspurError(f"The folder {self.root / folder} cannot be read ({error.strerror}).") from None
-
-    def below(self, folder: str) -> Iterator[ImageFile]:
-        """The images in ``folder`` and in the folders below it."""
-        folders, files = self.scan(folder)
-        yield from files
-        for name in folders:
-            yield from self.below(name)
-
-    def notes(self) -> tuple[str, ...]:
-        others = self._others
-        return (f"Files left out for not being images: {len(others):,}, such as {others[0]}.",) if others else ()
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

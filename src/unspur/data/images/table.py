@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,6 +75,33 @@ def read_table(path: Path) -> Table:
     )
     columns = zip(*(record for _, record in records), strict=True)
     return Table(path, {name: list(column) for name, column in zip(header, columns, strict=True)}, rows)
+
+
+def cells_of(path: Path, name: str, option: str) -> Iterator[tuple[int, str]]:
+    """The rows of a CSV file's column ``name``, one at a time: a table of any length takes no memory.
+
+    ``option`` is what names another column. A file with one column needs no name for it but its header.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            delimiter = max(",;\t", key=file.readline().count)
+            file.seek(0)
+            reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
+            header = [cell.strip() for cell in next(reader, [])]
+            if not header:
+                raise UnspurError(f"{path} is empty; its first row must name the columns, such as {FILE}.")
+            if name not in header and len(header) > 1:
+                raise UnspurError(f"{unknown(f'column of {path}', name, header)} Name the right one with {option}.")
+            place = header.index(name) if name in header else 0
+            for row, record in enumerate(reader, 2):
+                if record:
+                    yield row, record[place].strip() if place < len(record) else ""
+    except OSError as error:
+        raise UnspurError(f"The table {path} cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise UnspurError(f"{path} is not UTF-8; save the table as UTF-8.") from None
+    except csv.Error as error:
+        raise UnspurError(f"{path}, row {reader.line_num}: this is not CSV ({error}).") from None
 
 
 def split_names(table: Table, column: Sequence[str]) -> list[str]:

@@ -43,10 +43,6 @@ class CelebA(ImageSet):
     fit: SquareFit = "crop"  # crop: an image's middle; stretch: all of it; pad: all of it with black beside it
     task: Literal["hair", "gender"] = "hair"  # the class: hair (blond or not), or gender (large-LR's)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.task in ("hair", "gender"), f"task must be hair or gender but got {self.task!r}.")
-
     def entries(self, root: Path) -> Entries:
         attributes, partition = (_list(root, name) for name in ("list_attr_celeba", "list_eval_partition"))
         check_header(attributes, ("Blond_Hair", "Male"))

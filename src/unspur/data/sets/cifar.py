@@ -84,10 +84,6 @@ class CIFAR10Based(CIFARBased):
 
     cifar: Literal["original", "jpeg"] = "original"  # original; or jpeg, slightly lossy, from cifar10_jpeg.npz
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.cifar in ("original", "jpeg"), f"cifar must be original or jpeg but got {self.cifar!r}.")
-
     def needs(self) -> tuple[FileSet, ...]:
         return (cifar_files.CIFAR10.archive,) if self.cifar == "original" else ()
 

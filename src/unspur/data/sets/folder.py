@@ -55,6 +55,7 @@ class Folder(DataSpec):
     augment: Augment = Augment()  # how training images are moved
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.size >= 1, f"data.size must be at least 1 pixel but got {self.size}.")
         require(0 <= self.val < 1, f"data.val must lie in [0, 1) but got {self.val}.")
         require(0 < self.test < 1, f"data.test must lie in (0, 1) but got {self.test}.")

@@ -94,10 +94,6 @@ class MNISTBased(DataSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            self.base in ("mnist", "mini", "fashion"), f"base must be mnist, mini or fashion but got {self.base!r}."
-        )
-        require(self.size in (28, 32), f"size must be 28 or 32 but got {self.size}.")
         require(self.val is None or self.val >= 0, f"val must be at least 0 but got {self.val}.")
 
     def needs(self) -> tuple[FileSet, ...]:
@@ -141,8 +137,8 @@ class MNIST(MNISTBased):
     base: Literal["mnist", "mini"] = "mnist"  # mnist, or mini (embedded, needs no download)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         require(self.base in ("mnist", "mini"), "base must be mnist or mini; Fashion-MNIST is the set fashion_mnist.")
+        super().__post_init__()
 
     def load(self, files: DataFiles) -> Dataset:
         return self.grey_dataset(self.parts(files))
@@ -158,10 +154,6 @@ class FashionMNIST(MNISTBased):
     )
 
     base: Literal["fashion"] = "fashion"  # fashion
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.base == "fashion", f"base of fashion_mnist must be fashion but got {self.base!r}.")
 
     def load(self, files: DataFiles) -> Dataset:
         return self.grey_dataset(self.parts(files))

@@ -36,10 +36,6 @@ class BiasedMNIST(Planted, MNISTBased):
 
     squares: Literal[1, 2] = 1  # 2 adds a red square at the top right
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.squares in (1, 2), f"squares must be 1 or 2 but got {self.squares}.")
-
     @property
     def shortcuts(self) -> dict[str, Square]:
         squares = {"square": Square(), "square2": Square(column=-4, colour=(255, 0, 0))}

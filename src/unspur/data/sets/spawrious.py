@@ -8,7 +8,6 @@ from typing import ClassVar, Literal, NamedTuple
 
 from unspur.data.images.layout import Entries, Row, WithoutValidation, entries_of, images_in
 from unspur.data.spec import About, Count
-from unspur.errors import require
 
 BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 BACKGROUNDS = ("beach", "desert", "dirt", "jungle", "mountain", "snow")
@@ -64,10 +63,6 @@ class Spawrious(WithoutValidation):
     marks: ClassVar[tuple[str, ...]] = ("0",)
 
     variant: Variant = "o2o_easy"  # o2o_easy, o2o_medium, o2o_hard (one to one) or m2m_... (many to many)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)} but got {self.variant!r}.")
 
     def entries(self, root: Path) -> Entries:
         rows = []

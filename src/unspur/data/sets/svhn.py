@@ -47,6 +47,7 @@ class SVHN(DataSpec):
     augment: Augment = Augment()  # how training images are moved
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.val is None or self.val >= 0, f"val must be at least 0 but got {self.val}.")
 
     def needs(self) -> tuple[FileSet, ...]:

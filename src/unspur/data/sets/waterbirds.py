@@ -38,13 +38,6 @@ class Waterbirds(ImageSet):
 
     release: Literal["original", "corrected"] = "original"  # original, or corrected by MaskTune's authors
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(
-            self.release in ("original", "corrected"),
-            f"release must be original or corrected but got {self.release!r}.",
-        )
-
     def places(self) -> tuple[str, ...]:
         if self.release == "corrected":
             return ("waterbirds_corrected", "Waterbirds")

@@ -10,6 +10,7 @@ import colorsys
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -138,24 +139,9 @@ def shortcut_named(name: str, classes: int) -> Choice:
     return SHORTCUTS[name](classes)
 
 
-def _square(classes: int) -> Choice:
+def _in_colours(kind: Callable[[tuple[Colour, ...]], Shortcut], classes: int) -> Choice:
     colours = named_colours(classes)
-    return Choice(ColouredSquare(tuple(colours.values())), tuple(colours))
-
-
-def _color(classes: int) -> Choice:
-    colours = named_colours(classes)
-    return Choice(Tint(tuple(colours.values())), tuple(colours))
-
-
-def _border(classes: int) -> Choice:
-    colours = named_colours(classes)
-    return Choice(Border(tuple(colours.values())), tuple(colours))
-
-
-def _disc(classes: int) -> Choice:
-    colours = named_colours(classes)
-    return Choice(Disc(tuple(colours.values())), tuple(colours))
+    return Choice(kind(tuple(colours.values())), tuple(colours))
 
 
 def _watermark(classes: int) -> Choice:
@@ -174,13 +160,13 @@ def _domino(classes: int) -> Choice:
 
 
 SHORTCUTS: dict[str, Callable[[int], Choice]] = {
-    "square": _square,
-    "color": _color,
+    "square": partial(_in_colours, ColouredSquare),
+    "color": partial(_in_colours, Tint),
     "corruption": _corruption,
     "watermark": _watermark,
-    "border": _border,
+    "border": partial(_in_colours, Border),
     "domino": _domino,
-    "disc": _disc,
+    "disc": partial(_in_colours, Disc),
 }
 
 

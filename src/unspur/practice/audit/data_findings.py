@@ -20,6 +20,7 @@ from unspur.practice.audit.image_statistics import GRID, coarser
 from unspur.practice.audit.leak_scores import LeakScores, separation_of
 from unspur.practice.audit.leak_tests import LeakTests
 from unspur.practice.audit.moving import Moving, find_moving
+from unspur.practice.audit.places import at_edge, cells_above, cells_in_words
 from unspur.practice.audit.power import detectable, interval, tail
 from unspur.practice.audit.rules import (
     BACKGROUND,
@@ -168,7 +169,7 @@ class _Maker:
         if frame < CONTEXT_TELLS:
             return None
         what = "the background (cells at the edge)" if frame - middle >= BACKGROUND else "the scene in every cell"
-        where = _above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
+        where = cells_above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
         finding = self.make(
             f"cell {best}", "place", "background", what, "context", where=where, cue=Cells(GRID, GRID, where)
@@ -190,22 +191,22 @@ class _Maker:
         best = int(self.apart_map.argmax())
         above = float(self.leak_map.flatten()[best] - self.leak_map.quantile(0.75))
         apart = float(self.apart_map.max() - self.apart_map.quantile(0.75))
-        where = _above(self.apart_map, float(self.apart_map.max() + self.apart_map.median()) / 2)
-        grade = grade_cell(above, apart, at_edge=_at_edge(divmod(best, GRID), where), drawn=self.drawn)
-        what = f"{_cells(where)} of the image"
+        where = cells_above(self.apart_map, float(self.apart_map.max() + self.apart_map.median()) / 2)
+        grade = grade_cell(above, apart, at_edge=at_edge(divmod(best, GRID), where), drawn=self.drawn)
+        what = f"{cells_in_words(where)} of the image"
         return self.make(f"cell {best}", "place", "place", what, grade, where=where, cue=Cells(GRID, GRID, where))
 
     def pattern(self, scores: PatternScores, chosen: Tensor) -> Finding:
         best = divmod(int(scores.balanced.argmax()), GRID)
         balanced, separation = float(scores.balanced[best]), float(scores.separation[best])
-        where = _above(scores.balanced, (balanced + max(0.5, float(scores.balanced.min()))) / 2)
-        grade = grade_pattern(balanced, separation, at_edge=_at_edge(best, where), drawn=self.drawn)
+        where = cells_above(scores.balanced, (balanced + max(0.5, float(scores.balanced.min()))) / 2)
+        grade = grade_pattern(balanced, separation, at_edge=at_edge(best, where), drawn=self.drawn)
         y = self.data.y[chosen]
         margins = scores.margins[torch.tensor(where)[:, 0], torch.tensor(where)[:, 1]].sum(0)
         return Finding(
             kind="place",
             family="pattern",
-            what=f"the same pattern at the same pixels in {_cells(where)}",
+            what=f"the same pattern at the same pixels in {cells_in_words(where)}",
             grade=grade,
             tells_label=balanced,
             ci95=interval(balanced, y),
@@ -262,39 +263,3 @@ class _Maker:
         tested = [Tested(what, count, None, power) for what, count in groups if count]
         tested.append(Tested("fixed patterns", GRID * GRID, round(float(patterns.balanced.max()), 4), power))
         return (*tested, Tested("marks that move", int(local), None, power if local else None))
-
-
-def _above(scores: Tensor, level: float) -> tuple[tuple[int, int], ...]:
-    """Cells that reach ``level``, or the best one."""
-    cells = (scores >= level).nonzero().tolist() or [list(divmod(int(scores.argmax()), scores.shape[1]))]
-    return tuple((int(row), int(column)) for row, column in cells)
-
-
-def _at_edge(best: tuple[int, int], cells: Sequence[tuple[int, int]]) -> bool:
-    """Whether most cells lie at the edge, or half of all and the best one: a square in a corner reaches one inside.
-
-    >>> _at_edge((1, 1), [(0, 0), (0, 1), (1, 0), (1, 1)]), _at_edge((1, 1), [(0, 1), (1, 1)])
-    (True, False)
-    """
-    outer = [cell for cell in cells if 0 in cell or GRID - 1 in cell]
-    return 2 * len(outer) > len(cells) or (best in outer and 2 * len(outer) == len(cells))
-
-
-def _cells(cells: Sequence[tuple[int, int]]) -> str:
-    if len(cells) == 1:
-        return f"one cell{_side_of(cells)}"
-    return "every cell" if len(cells) == GRID * GRID else f"{len(cells)} of {GRID * GRID} cells{_side_of(cells)}"
-
-
-def _side_of(cells: Sequence[tuple[int, int]]) -> str:
-    """Where cells lie together, in words.
-
-    >>> _side_of([(0, 0), (1, 0)]), _side_of([(7, 2), (7, 5)]), _side_of([(0, 0), (7, 7)])
-    (' at the top left', ' at the bottom', '')
-    """
-    near = GRID // 2
-    found = []
-    for axis, names in ((0, ("top", "bottom")), (1, ("left", "right"))):
-        places = [cell[axis] for cell in cells]
-        found += [names[0]] if max(places) < near else [names[1]] if min(places) >= near else []
-    return f" at the {' '.join(found)}" if found else ""

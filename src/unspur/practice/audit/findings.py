@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from torch import Tensor
 
@@ -28,6 +28,7 @@ class RelianceJSON(TypedDict):
 
 class FindingJSON(TypedDict):
     kind: Kind
+    family: NotRequired[str]  # audits of earlier versions did not write it
     what: str
     grade: Grade
     where: list[list[int]] | None
@@ -110,6 +111,7 @@ class Finding:
     def as_json(self) -> FindingJSON:
         return {
             "kind": self.kind,
+            "family": self.family,
             "what": self.what,
             "grade": self.grade,
             "where": None if self.where is None else [list(cell) for cell in self.where],

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypedDict
 
 from unspur.core.files import read_json, remove_partial, write_json
 from unspur.core.progress import silent
+from unspur.core.shapes import checked
 from unspur.data.images.decode import Unreadable
 from unspur.errors import UnspurError
 from unspur.practice.audit.audit import Progress, Settings, examine
@@ -132,5 +133,4 @@ def stored(folder: Path) -> AuditJSON:
         raise UnspurError(f"{folder} is not an audit's folder: it has no {CONFIG}.")
     if not (folder / FINDINGS).exists():
         raise UnspurError(f"{folder} holds an audit that has not ended; audit the same images again to finish it.")
-    found: AuditJSON = read_json(folder / FINDINGS)
-    return found
+    return checked(read_json(folder / FINDINGS), AuditJSON, str(folder / FINDINGS))

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
-from unspur.core.files import read_json, read_tensors
+from unspur.core.files import read_tensors
 from unspur.data.base import Dataset
-from unspur.errors import UnspurError
-from unspur.evaluation.analysis import ABOUT_SHORTCUT, NO_SHORTCUT, figures, lacks_shortcut
+from unspur.evaluation.analysis import NO_SHORTCUT, lacks_shortcut
+from unspur.evaluation.figures import ABOUT_SHORTCUT, AnalysisBlock, figures
 from unspur.report.charts import Chart, share_chart
 from unspur.report.context import RunContext
 from unspur.report.maps import Layer, Tile
 from unspur.report.pictures import heat, picture
 from unspur.report.section import Section
-from unspur.report.sections.landscape import Plane, Surroundings, planes
-from unspur.runs.analyze import FILE, MAPS_FILE
+from unspur.report.sections.landscape import Plane, planes
+from unspur.runs.analyze import FILE, MAPS_FILE, read_analysis
 
 MEANINGS = {
     "prunability": "accuracy left after pruning nodes or kernels, mean over shares from 0 to 0.9 (1: nothing is lost)",
@@ -57,8 +56,6 @@ class Figure:
 class AnalysisView:
     """A run's analysis: its figures, pruning curves, attributions and surroundings, and what could not be found."""
 
-    label: str
-    tile: int
     test: str
     samples: int
     figures: tuple[Figure, ...]
@@ -71,33 +68,23 @@ class AnalysisView:
 
 
 def view(run: RunContext) -> AnalysisView:
-    path = run.run.folder / FILE
-    found = read_json(path)
-    try:
-        return _view(found, run)
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
-        raise UnspurError(f"{path} is not what `unspur analyze` writes ({error!r}); analyse the run again.") from None
-
-
-def _view(found: Mapping[str, Any], run: RunContext) -> AnalysisView:
+    found = read_analysis(run.run.folder / FILE)
     shown, data, test = run.run.folder / MAPS_FILE, run.data.data, found["test"]
     maps = read_tensors(shown)[0] if shown.exists() and run.data.drawn else {}
     kinds = {kind: name for kind, name in KINDS.items() if kind in maps}
     # Analyses of version 0.1 hold shares of attribution on a shortcut that no image of their test set has.
     bare = lacks_shortcut(data, test)
-    around: Surroundings | None = found.get("surroundings")  # older ones lack this, and warnings
+    around = found.get("surroundings")
     if bare and around:
         around["spurious_use"] = None
     return AnalysisView(
-        label=run.label,
-        tile=run.data.tile,
         test=test,
         samples=found["samples"],
         figures=_figures(found, bare),
         charts=tuple(
-            share_chart(f"left after pruning {UNITS[unit]}", list(zip(curve["kappas"], curve["retained"], strict=True)))
-            for unit, curve in found["prunability"].items()
-            if curve
+            share_chart(f"left after pruning {name}", list(zip(curve["kappas"], curve["retained"], strict=False)))
+            for unit, name in UNITS.items()
+            if (curve := found["prunability"].get(unit))
         ),
         kinds=tuple(kinds.values()),
         maps=_tiles(maps, kinds, test, data) if kinds else (),
@@ -107,7 +94,7 @@ def _view(found: Mapping[str, Any], run: RunContext) -> AnalysisView:
     )
 
 
-def _figures(found: Mapping[str, Any], bare: bool) -> tuple[Figure, ...]:
+def _figures(found: AnalysisBlock, bare: bool) -> tuple[Figure, ...]:
     known = {name: value for name, value in figures(found).items() if not (bare and name in ABOUT_SHORTCUT)}
     unmeasured = ABOUT_SHORTCUT if bare else ()
     return tuple(

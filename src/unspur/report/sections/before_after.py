@@ -99,20 +99,17 @@ class BeforeAfter:
     rows: tuple[PairRow, ...]
     gradients: tuple[Pair, ...]  # some of the same images with input gradients
     hidden: tuple[Hidden, ...]
-    tile: int = 0
 
 
 def view(run: RunContext) -> BeforeAfter:
     assert run.baseline is not None  # or the section does not apply
     stage, test = run.baseline["stage"], (telling_test(run.tests) or run.tests[0]).name
     before, after = (Side(run.model(s), run.explainer(s), run.logits(test, s).argmax(1)) for s in (stage, None))
-    return before_after(
-        run.baseline["role"], before, after, run.data.data, test, run.artifact("mask_bits"), run.data.tile
-    )
+    return before_after(run.baseline["role"], before, after, run.data.data, test, run.artifact("mask_bits"))
 
 
 def before_after(
-    role: Role, before: Side, after: Side, data: Dataset, test_name: str, mask_bits: Tensor | None = None, tile: int = 0
+    role: Role, before: Side, after: Side, data: Dataset, test_name: str, mask_bits: Tensor | None = None
 ) -> BeforeAfter:
     """Both models on the same images of every group of a test set, and what was hidden of training images.
 
@@ -134,7 +131,7 @@ def before_after(
             more += _pairs(by_gradient, test, order[: max(1, GRADIENTS // len(groups))], data.classes)
     hidden = () if mask_bits is None else _hidden(data.train, mask_bits, data.classes)
     changed = int((before.predicted != after.predicted).sum())
-    return BeforeAfter(WORDS[role], test_name, len(test), changed, tuple(rows), tuple(more), hidden, tile)
+    return BeforeAfter(WORDS[role], test_name, len(test), changed, tuple(rows), tuple(more), hidden)
 
 
 def _coarse(look: Explainer) -> Explainer:

@@ -39,15 +39,10 @@ class SampleRow:
 
 @dataclass(frozen=True)
 class DataView:
-    name: str
     about: str
-    note: str
-    citation: str
     shape: str
     sizes: tuple[tuple[str, int], ...]
     counts: tuple[Counts, ...]
-    drawn: bool
-    tile: int  # pixels that an image asks for on the page
     pooled: bool
     samples: tuple[SampleRow, ...]
 
@@ -60,15 +55,10 @@ def view(context: DataContext) -> DataView:
     else:
         size = f"{plain(tuple(shape))} numbers"
     return DataView(
-        name=data.name,
         about=first_line(context.spec),
-        note=data.note,
-        citation=context.spec.about.citation,
         shape=size,
         sizes=tuple((name, len(split)) for name, split in _splits(data)),
         counts=_counts(data),
-        drawn=context.drawn,
-        tile=context.tile,
         pooled=pooled,
         samples=rows,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from unspur.report.context import RunContext
 from unspur.report.section import Section
 from unspur.report.sections.grid_search import GRID_SEARCH
@@ -15,15 +13,10 @@ from unspur.report.settings import plain
 SHOWING: tuple[Section[RunContext], ...] = (MINING, PRUNING, SELECTION, GRID_SEARCH)
 
 
-@dataclass(frozen=True)
-class FactsView:
-    facts: tuple[tuple[str, str], ...]
-
-
 def remaining(run: RunContext) -> tuple[tuple[str, str], ...]:
     """The facts that no other section shows."""
     shown = {fact for section in SHOWING if section.applies(run) for fact in section.facts}
     return tuple((name, plain(value)) for name, value in run.facts.items() if name not in shown)
 
 
-FACTS = Section[RunContext]("facts", lambda run: FactsView(remaining(run)), lambda run: bool(remaining(run)))
+FACTS = Section("facts", remaining, lambda run: bool(remaining(run)))

@@ -42,16 +42,15 @@ class Galleries:
     """All test sets; none where samples are not pictures."""
 
     explained: str
-    tile: int
     tests: tuple[Gallery, ...]
 
 
 def view(run: RunContext) -> Galleries:
     if not run.data.drawn:
-        return Galleries("", 0, ())
+        return Galleries("", ())
     explain = run.explainer()
     shown = [gallery(test.name, run.logits(test.name).argmax(1), run.data.data, explain) for test in run.tests]
-    return Galleries(explain.sentence, run.data.tile, tuple(shown))
+    return Galleries(explain.sentence, tuple(shown))
 
 
 def gallery(name: str, predicted: Tensor, data: Dataset, explain: Explainer) -> Gallery:

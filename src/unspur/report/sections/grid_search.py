@@ -48,14 +48,13 @@ class GridFacts(Facts, total=False):
 class GridView:
     """How much lambda matters, and every setting, the best first."""
 
-    label: str
     chart: Chart | None
     rows: tuple[tuple[str, ...], ...]
 
 
 def view(run: RunContext) -> GridView:
     facts = cast(GridFacts, run.facts)
-    return GridView(run.label, sensitivity_chart(facts), grid_table(facts))
+    return GridView(sensitivity_chart(facts), grid_table(facts))
 
 
 def searched(run: RunContext) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, NamedTuple
 
@@ -24,11 +23,6 @@ class Finding(NamedTuple):
     noun: str  # what its samples are called
     tests: Sequence[Scored]
     warnings: Sequence[str] = ()  # but for one class, which the scores say
-
-
-@dataclass(frozen=True)
-class Headline:
-    sentence: str
 
 
 def page_headline(page: RunsContext) -> str:
@@ -169,4 +163,4 @@ def _named(test: Scored, finding: Finding) -> str:
     return f"test {finding.noun}" if test.name == "test" else f"“{test.name}” test {finding.noun}"
 
 
-HEADLINE = Section[RunsContext]("headline", lambda page: Headline(page_headline(page)))
+HEADLINE = Section("headline", page_headline)

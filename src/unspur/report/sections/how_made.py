@@ -11,7 +11,6 @@ from unspur.report.settings import Setting, plain, settings
 
 @dataclass(frozen=True)
 class HowMade:
-    label: str
     machine: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
 
@@ -20,7 +19,7 @@ def view(run: RunContext) -> HowMade:
     names = ("seconds", "machine", "threads", "devices", "version", "commit")
     known = [(name, value) for name, value in (run.result or {}).items() if name in names]
     machine = [("folder", run.run.folder.resolve().name), *((name, plain(value)) for name, value in known)]
-    return HowMade(run.label, tuple(machine), settings(run.run.config))
+    return HowMade(tuple(machine), settings(run.run.config))
 
 
 HOW_MADE = Section("how_made", view)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypedDict
 
+from unspur.evaluation.figures import Plane as Values
+from unspur.evaluation.figures import Surroundings
 from unspur.report.pictures import shades
 
 SIDE = 180  # of a picture, in its own coordinates
@@ -16,19 +17,6 @@ TITLES = {
     "selectivity": "spurious use: mean bias-selectivity",
 }
 LEAST = 1e-6  # smaller losses have the colour of this one
-
-
-Values = list[list[float | None]]  # a row for each place on the first axis; None where it is not finite
-
-
-class Surroundings(TypedDict):
-    """What `evaluation.landscape.surroundings` found."""
-
-    axis: list[float]
-    loss: Values
-    accuracy: Values
-    spurious_use: Values | None
-    spurious_by: Literal["attribution", "selectivity"] | None
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from unspur.report.section import Section
 
 @dataclass(frozen=True)
 class MiningView:
-    label: str
-    noun: str
     count: int
     of: int
     by_class: tuple[tuple[str, int], ...]
@@ -25,7 +23,7 @@ def view(run: RunContext) -> MiningView:
     quality = facts.get("mining", {"precision": None, "recall": None})
     precision, recall = (None if value is None else Share(value) for value in (quality["precision"], quality["recall"]))
     by_class = tuple(zip(data.classes, facts["mined_by_class"], strict=True))
-    return MiningView(run.label, run.data.noun, facts["mined"], len(data.train), by_class, precision, recall)
+    return MiningView(facts["mined"], len(data.train), by_class, precision, recall)
 
 
 MINING = Section("mining", view, lambda run: "mined_by_class" in run.facts, facts=("mined", "mined_by_class", "mining"))

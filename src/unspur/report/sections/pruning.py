@@ -11,14 +11,13 @@ from unspur.report.section import Section
 
 @dataclass(frozen=True)
 class PruningView:
-    label: str
     whole: Share
     layers: tuple[tuple[str, Share], ...]
 
 
 def view(run: RunContext) -> PruningView:
     layers = tuple((name, Share(kept)) for name, kept in run.facts["kept_by_layer"].items())
-    return PruningView(run.label, Share(run.facts["kept"]), layers)
+    return PruningView(Share(run.facts["kept"]), layers)
 
 
 PRUNING = Section("pruning", view, lambda run: bool(run.facts.get("kept_by_layer")), facts=("kept", "kept_by_layer"))

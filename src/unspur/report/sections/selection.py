@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from unspur.parts.select import Selection
 from unspur.report.context import RunContext
 from unspur.report.section import Section
-
-
-@dataclass(frozen=True)
-class SelectionView:
-    sentence: str
 
 
 def sentence(selection: Selection) -> str:
@@ -40,8 +33,9 @@ def sentence(selection: Selection) -> str:
     return f"The result has the weights of step {selection['step']}, chosen by {selection['by']} ({judged})."
 
 
-def view(run: RunContext) -> SelectionView:
-    return SelectionView(sentence(run.facts["selection"]))
-
-
-SELECTION = Section("selection", view, lambda run: bool(run.facts.get("selection")), facts=("selection",))
+SELECTION = Section[RunContext](
+    "selection",
+    lambda run: sentence(run.facts["selection"]),
+    lambda run: bool(run.facts.get("selection")),
+    facts=("selection",),
+)

@@ -27,16 +27,6 @@ class Effect:
     rows: tuple[tuple[str, ShortcutEffect], ...]  # a model's name, and what taking the shortcut away does to it
 
 
-@dataclass(frozen=True)
-class EffectView:
-    label: str
-    effects: tuple[Effect, ...]
-
-
-def view(run: RunContext) -> EffectView:
-    return EffectView(run.label, effects_of(run))
-
-
 def effects_of(run: RunContext) -> tuple[Effect, ...]:
     """What the shortcut does to every stage of a run and to its result."""
     stages: dict[str, Logits] = {stage.name: partial(run.logits, stage=stage.name) for stage in run.stages}
@@ -55,4 +45,4 @@ def effects(models: Mapping[str, Logits], data: Dataset) -> tuple[Effect, ...]:
     return tuple(found)
 
 
-SHORTCUT_EFFECT = Section("shortcut_effect", view, lambda run: bool(run.tests and run.data.data.without_shortcut))
+SHORTCUT_EFFECT = Section("shortcut_effect", effects_of, lambda run: bool(run.tests and run.data.data.without_shortcut))

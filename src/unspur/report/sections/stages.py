@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from unspur.report.charts import Chart, stage_chart
 from unspur.report.context import RunContext, StageScores
@@ -11,18 +10,9 @@ from unspur.report.scores import Scored
 from unspur.report.section import Section
 
 
-@dataclass(frozen=True)
-class Stages:
-    label: str
-    names: tuple[str, ...]  # of the test sets
-    stages: tuple[StageScores, ...]
-    result: tuple[Scored, ...]
-    charts: tuple[Chart, ...]  # none where a stage was trained beside the result and not before it
-
-
-def view(run: RunContext) -> Stages:
-    names = tuple(test.name for test in run.tests)
-    return Stages(run.label, names, run.stages, run.tests, charts(run.stages, run.tests) if run.repaired else ())
+def view(run: RunContext) -> tuple[Chart, ...]:
+    """None where a stage was trained beside the result and not before it."""
+    return charts(run.stages, run.tests) if run.repaired else ()
 
 
 def charts(stages: Sequence[StageScores], result: Sequence[Scored]) -> tuple[Chart, ...]:

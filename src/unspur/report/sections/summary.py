@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unspur.report.context import RunContext
-from unspur.report.scores import Scored
 from unspur.report.section import Section
 
 
@@ -17,16 +16,9 @@ class TrainingScore:
     accuracy: float
 
 
-@dataclass(frozen=True)
-class Summary:
-    noun: str
-    training: TrainingScore | None
-    tests: tuple[Scored, ...]
-
-
-def view(run: RunContext) -> Summary:
+def view(run: RunContext) -> TrainingScore | None:
     noted = [TrainingScore(line["stage"], line["accuracy"]) for line in run.log if "accuracy" in line]
-    return Summary(run.data.noun, noted[-1] if noted else None, run.tests)
+    return noted[-1] if noted else None
 
 
 SUMMARY = Section("summary", view, lambda run: bool(run.tests))

@@ -1,0 +1,176 @@
+"""Training here against what people would use instead. Bounds: at least level with the faster of a plain PyTorch loop
+with a DataLoader and Lightning; at least 2 x SpuCo 2.0.3's ERM.
+
+python benchmarks/training_loops.py [--images 4000] [--epochs 2] [--peers FOLDER]
+
+The same network (small_cnn), images (biased_mnist of the embedded digits), optimiser, batches and epochs for each, in
+turns, each in a process of its own that times the training alone. Lightning and SpuCo come into an environment of their
+own in FOLDER (default: a temporary one), on top of the packages that this Python has. SpuCo's loader always starts four
+processes, which is its own choice; the plain loop and Lightning use none, which is faster for images in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import venv
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from side_by_side import verdict
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+BATCH, RATE, MOMENTUM, ROUNDS = 128, 0.01, 0.9, 3
+PEERS = ("pytorch-lightning", "spuco==2.0.3")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=4_000)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--peers", type=Path)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        print(json.dumps(timed(CONTENDERS[given.child], given.images, given.epochs)))
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        python = environment(given.peers or Path(name))
+        rates = measured(python, given.images, given.epochs)
+    for name, rate in rates.items():
+        print(f"{name}: {rate:,.0f} images a second")
+    known = [rates[name] for name in ("plain loop", "Lightning") if name in rates]
+    holds = [
+        verdict("unspur, over the faster of a plain loop and Lightning", rates["unspur"] / max(known), at_least=1.0)
+    ]
+    if "SpuCo ERM" in rates:
+        holds.append(verdict("unspur, over SpuCo's ERM", rates["unspur"] / rates["SpuCo ERM"], at_least=2.0))
+    return int(not all(holds))
+
+
+def environment(folder: Path) -> Path:
+    """A Python with the peers, made on first use, which sees the packages of this one."""
+    python = folder / "env" / "bin" / "python"
+    if not python.exists():
+        venv.create(folder / "env", with_pip=True)
+        own = subprocess.run(
+            [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], stdout=subprocess.PIPE, text=True
+        ).stdout.strip()
+        (Path(own) / "parent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        subprocess.run([python, "-m", "pip", "install", "-q", *PEERS], check=False)
+    return python
+
+
+def measured(python: Path, images: int, epochs: int) -> dict[str, float]:
+    """Images a second of each contender: the median over rounds in which each has its turn."""
+    seconds: dict[str, list[float]] = {}
+    print(f"{images:,} images, {epochs} epochs, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    for _ in range(ROUNDS):
+        for name in CONTENDERS:
+            peer = name in ("Lightning", "SpuCo ERM")
+            more = ["--images", str(images), "--epochs", str(epochs)]
+            command = [python if peer else sys.executable, __file__, "--child", name, *more]
+            ended = subprocess.run(command, capture_output=True, text=True)
+            if ended.returncode:
+                print(f"{name} could not run: {ended.stderr.strip().splitlines()[-1]}")
+                continue
+            seconds.setdefault(name, []).append(json.loads(ended.stdout.splitlines()[-1]))
+    return {name: images * epochs / statistics.median(times) for name, times in seconds.items()}
+
+
+def timed(train: Callable[[nn.Module, Any, int], None], images: int, epochs: int) -> float:
+    warnings.simplefilter("ignore")
+    from unspur.data.catalog import load
+    from unspur.models.catalog import build_model
+    from unspur.models.torchvision_compat import import_torchvision
+
+    import_torchvision()  # the peers import it, too
+    data = load("biased_mnist", base="mini", val=500)
+    split = data.train.subset(torch.arange(images))
+    model = build_model("small_cnn", data)
+    train(model, split.subset(torch.arange(2 * BATCH)), 1)  # what is done once, such as starting threads
+    began = time.perf_counter()
+    train(model, split, epochs)
+    return time.perf_counter() - began
+
+
+def ours(model: nn.Module, split: Any, epochs: int) -> None:
+    from unspur.train.loop import train
+    from unspur.train.recipe import SGD
+    from unspur.train.session import Session
+
+    recipe = SGD(lr=RATE, momentum=MOMENTUM, epochs=epochs, batch_size=BATCH)
+    train(model, split, recipe, stage="erm", session=Session())
+
+
+def pairs(split: Any) -> TensorDataset:
+    return TensorDataset(split.x.float() / 255, split.y)
+
+
+def plain(model: nn.Module, split: Any, epochs: int) -> None:
+    loader = DataLoader(pairs(split), BATCH, shuffle=True)
+    optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM)
+    model.train()
+    for _ in range(epochs):
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+
+def lightning(model: nn.Module, split: Any, epochs: int) -> None:
+    import pytorch_lightning
+
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
+
+    class Module(pytorch_lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = model
+
+        def training_step(self, batch: tuple[Tensor, Tensor], number: int) -> Tensor:
+            x, y = batch
+            return nn.functional.cross_entropy(self.net(x), y)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), RATE, MOMENTUM)
+
+    quiet = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+    }
+    trainer = pytorch_lightning.Trainer(max_epochs=epochs, accelerator="cpu", **quiet)
+    trainer.fit(Module(), DataLoader(pairs(split), BATCH, shuffle=True))
+
+
+def spuco(model: nn.Module, split: Any, epochs: int) -> None:
+    from spuco.robust_train import ERM
+
+    optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM)
+    ERM(model=model, trainset=pairs(split), batch_size=BATCH, optimizer=optimiser, num_epochs=epochs).train()
+
+
+CONTENDERS: dict[str, Callable[[nn.Module, Any, int], None]] = {
+    "unspur": ours,
+    "plain loop": plain,
+    "Lightning": lightning,
+    "SpuCo ERM": spuco,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

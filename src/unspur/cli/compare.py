@@ -1,0 +1,64 @@
+"""The command that compares methods."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unspur.cli.shared import Arch, DataDir, Json, Settings, print_json, say, suggest
+
+
+def compare(
+    methods: Annotated[str, typer.Argument(metavar="METHODS", help="Methods, separated by commas, or all.")],
+    datasets: Annotated[str, typer.Argument(metavar="DATASETS", help="Data sets, separated by commas.")],
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    rates: Annotated[
+        str, typer.Option(help="Candidates to choose from: each method's own learning rates times these.")
+    ] = "1",
+    arch: Arch = None,
+    settings: Settings = None,
+    jobs: Annotated[int | None, typer.Option(help="Runs at a time, one thread each. Default: one per core.")] = None,
+    engine: Annotated[str, typer.Option(help="local (processes on this machine) or ray (a cluster).")] = "local",
+    page: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("compare.html"),
+    keep: Annotated[Path | None, typer.Option(help="A JSON file that always has what is known by then.")] = None,
+    out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Compare methods on data sets: same candidates, same rules of choice, ranks with intervals.
+
+    Plain training is always among them. --set reaches every method and data set that has the setting; with a method's
+    name and a colon before it, that method alone. Start it again to continue where it stopped.
+
+    Example: unspur compare groupdro,jtt,irm colored_mnist --set data.base=mini --set jtt:up=50 --seeds 0,1,2
+    """
+    from unspur.cli.show.comparisons import print_comparison
+    from unspur.errors import RunFailed, UnspurError
+    from unspur.papers.reproduce import parse_seeds
+    from unspur.report.compare_page import write_comparison
+    from unspur.runs.compare import compare as do_compare
+    from unspur.runs.entries import enter
+    from unspur.runs.many import Many
+
+    try:
+        factors = [float(part) for part in rates.split(",")]
+    except ValueError:
+        raise UnspurError(f"--rates are numbers separated by commas, such as 0.3,1,3, but got '{rates}'.") from None
+    names, sets = ([part.strip() for part in text.split(",") if part.strip()] for text in (methods, datasets))
+    given = settings or []
+    entries = enter(names, sets, parse_seeds(seeds), arch=arch, settings=given, rates=factors, data_dir=data_dir)
+    found = do_compare(entries, Many(out, jobs, engine, data_dir), keep=keep, progress=True, say=say)
+    write_comparison(found, page)
+    if as_json:
+        print_json(found)
+    else:
+        print_comparison(found)
+        say(f"Wrote {page}. Open it in a browser.")
+    if found["done"] < found["of"]:
+        raise RunFailed(f"{found['of'] - found['done']} of {found['of']} runs failed; start it again to repeat them.")
+    if not as_json:
+        best = next(iter(found["ranks"]["none"] or found["ranks"]["groups"]), "*")
+        suggest(f"unspur report {shlex.quote(str(out))}/{best}-{sets[0]}-*", why="where the best one's models look")

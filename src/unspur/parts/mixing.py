@@ -1,0 +1,68 @@
+"""Mixtures of two samples: which, how, and the loss of what comes out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from unspur.data.base import Batch
+from unspur.errors import require
+from unspur.train.moments import Minimised
+
+
+class Mixture(NamedTuple):
+    """Inputs, of each of which a share is the first sample's and the rest its partner's."""
+
+    x: Tensor
+    share: Tensor
+
+
+def beta(alpha: float) -> Tensor:
+    """A number from Beta(alpha, alpha), by torch's own generator."""
+    drawn: Tensor = torch.distributions.Beta(alpha, alpha).sample()
+    return drawn
+
+
+def blended(x: Tensor, partner: Tensor, share: Tensor) -> Mixture:
+    """Both samples in all places, in shares (arXiv:1710.09412, Eq. 1)."""
+    return Mixture(x.lerp(x[partner], float(1 - share)), share)
+
+
+def pasted(x: Tensor, partner: Tensor, share: Tensor) -> Mixture:
+    """A box of the partner in the first image, of 1 - share of its area (arXiv:1905.04899, Eq. 1 and 2).
+
+    The box lies around a random place and may stick out, which is cut off: the share is that of the pixels that count.
+    """
+    require(x.ndim == 4, "Boxes can be pasted into images alone; use mix=blend for vectors.")
+    height, width = x.shape[2:]
+    side = float(1 - share) ** 0.5
+    spans = []
+    for length in (height, width):
+        centre, half = int(torch.randint(length, ())), round(side * length) // 2
+        spans.append((max(0, centre - half), min(length, centre + half)))
+    (top, bottom), (left, right) = spans
+    mixture = x.clone()
+    mixture[:, :, top:bottom, left:right] = x[partner][:, :, top:bottom, left:right]
+    return Mixture(mixture, 1 - torch.tensor((bottom - top) * (right - left) / (height * width)))
+
+
+def partners(same: Tensor, other: Tensor) -> Tensor:
+    """For each sample the place of a random one with the same value of ``same`` and another of ``other``, else its own.
+
+    >>> partners(torch.tensor([0, 0, 1]), torch.tensor([5, 6, 6])).tolist()
+    [1, 0, 2]
+    """
+    allowed = (same[:, None] == same) & (other[:, None] != other)
+    drawn = torch.rand(allowed.shape).to(same.device).masked_fill(~allowed, -1.0)
+    found = drawn.argmax(1)
+    return torch.where(allowed.any(1), found, torch.arange(len(same), device=same.device))
+
+
+def mixed(model: nn.Module, batch: Batch, partner: Tensor, mixture: Mixture) -> Minimised:
+    """Each mixture's cross-entropy with both labels, in its shares."""
+    logits, share = model(mixture.x), mixture.share.to(batch.y.device)
+    first, second = (functional.cross_entropy(logits.float(), y, reduction="none") for y in (batch.y, batch.y[partner]))
+    return Minimised(share * first + (1 - share) * second, logits)

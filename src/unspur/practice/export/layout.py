@@ -1,0 +1,70 @@
+"""An exported folder: which files it holds, and how a model is read from it again.
+
+model.onnx | model.pt2 | model.safetensors    the model, one of these
+labels.json                                   the classes, in the order of the scores
+config.json, preprocessor_config.json         what those used to timm and Hugging Face look for
+abstention.json                               temperatures and thresholds, from validation data
+README.md                                     the model card
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypedDict
+
+import torch
+from torch import nn
+
+from unspur.core.files import read_json, read_tensors
+from unspur.core.shapes import checked
+from unspur.data.base import Dataset, Split
+from unspur.data.images.decode import SquareFit
+from unspur.errors import require
+from unspur.models.catalog import arch_from_json
+
+ONNX, TORCH, WEIGHTS = "model.onnx", "model.pt2", "model.safetensors"
+LABELS, CONFIG, PREPROCESSOR, ABSTENTION, CARD = (
+    "labels.json",
+    "config.json",
+    "preprocessor_config.json",
+    "abstention.json",
+    "README.md",
+)
+
+
+class Origin(TypedDict):
+    """What of a model only unspur needs to know."""
+
+    version: str
+    run: str  # its folder's name
+    method: str
+    arch: dict[str, Any]  # as in a run's config.json
+    sample_shape: list[int]
+    fit: SquareFit
+
+
+class ExportedConfig(TypedDict):
+    """config.json of an exported folder."""
+
+    architectures: list[str]
+    num_labels: int
+    id2label: dict[str, str]
+    label2id: dict[str, int]
+    unspur: Origin
+
+
+def read_exported(folder: Path) -> ExportedConfig:
+    """config.json of ``folder``; what is missing or of another kind is named."""
+    config: ExportedConfig = checked(read_json(folder / CONFIG), ExportedConfig, str(folder / CONFIG))
+    return config
+
+
+def exported_module(folder: Path, config: ExportedConfig) -> tuple[nn.Module, list[int]]:
+    """The model of a folder with weights, and the shape of its inputs."""
+    origin, labels = config["unspur"], read_json(folder / LABELS)
+    shape = origin["sample_shape"]
+    require(len(shape) == 3, f"{folder / CONFIG} has inputs of {shape}, which are no images; export the run again.")
+    blank = Split(torch.zeros(0, *shape, dtype=torch.uint8), torch.zeros(0, dtype=torch.long))
+    data = Dataset("exported", blank, blank, {}, tuple(labels))
+    weights, _ = read_tensors(folder / WEIGHTS)
+    return arch_from_json(origin["arch"]).restore(data, weights, str(folder / WEIGHTS)).eval(), shape

@@ -1,0 +1,181 @@
+"""When to abstain: a threshold from validation data, two models that disagree, or a cue that decides.
+
+The confidence of an answer is its calibrated probability, times that of the same class by the model before the repair
+where there is one (MaskTune, 4.2). Whoever else abstains does so whatever the threshold, which therefore falls until
+the coverage asked for is reached or nothing is left to answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict
+
+import torch
+from torch import Tensor
+
+from unspur.errors import UnspurError, require
+from unspur.metrics.calibration import calibration_error, temperature_for
+from unspur.metrics.groups import wilson_interval
+from unspur.metrics.selective import threshold_for
+
+NEVER = -1.0  # the confidence of what another rule abstains on
+STEPS = 100  # coverages, from 0.01 to 1, whose thresholds are stored with an exported model
+
+
+class Scored(NamedTuple):
+    """What the models say of some images."""
+
+    probability: Tensor  # (n, classes), calibrated
+    label: Tensor
+    confidence: Tensor
+    other: Tensor | None  # what the model before the repair predicts
+
+
+def scored(after: Tensor, before: Tensor | None, temperatures: Sequence[float]) -> Scored:
+    """Scores from logits, divided by the temperature of each model."""
+    probability = (after.double() / temperatures[0]).softmax(1)
+    confidence, label = probability.max(1)
+    if before is None:
+        return Scored(probability, label, confidence, None)
+    earlier = (before.double() / temperatures[1]).softmax(1)
+    confidence = confidence * earlier.gather(1, label[:, None]).squeeze(1)
+    return Scored(probability, label, confidence, earlier.argmax(1))
+
+
+class ExpectedJSON(TypedDict):
+    """What to expect of images like those of one validation set."""
+
+    images: str  # which
+    n: int
+    coverage: float
+    error: float | None  # of the answers; None: nothing is answered
+    ci95: list[float] | None
+    error_answering_all: float
+
+
+class CalibrationJSON(TypedDict):
+    """`abstention.json` of an exported model."""
+
+    temperatures: list[float]
+    ece_before: float
+    ece_after: float
+    n: int
+    two_models: bool
+    cue: str | None
+    thresholds: list[float]  # for coverages 0.01, 0.02, ... 1
+    expected: list[list[ExpectedJSON]]  # for the same
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What validation data say of a model: temperatures, and a threshold for each coverage with what to expect."""
+
+    stored: CalibrationJSON
+
+    @property
+    def temperatures(self) -> list[float]:
+        return self.stored["temperatures"]
+
+    def threshold(self, coverage: float) -> float:
+        return self.stored["thresholds"][self._place(coverage)]
+
+    def expected(self, coverage: float) -> list[ExpectedJSON]:
+        return self.stored["expected"][self._place(coverage)]
+
+    def _place(self, coverage: float) -> int:
+        """The lowest stored coverage that is at least the one asked for."""
+        require_coverage(coverage)
+        return min(STEPS, -(-round(coverage * STEPS * 1e6) // 10**6)) - 1
+
+
+def require_coverage(coverage: float) -> None:
+    """Refuse what is no share."""
+    require(0 < coverage <= 1, f"--coverage is a share above 0 and up to 1, such as 0.9, but got {coverage:g}.")
+
+
+class Judged(NamedTuple):
+    """Validation images of one kind: what the models say, whether that is right, and what rules abstain on anyway."""
+
+    images: str
+    scores: Scored
+    y: Tensor
+    cue_decides: Tensor | None
+
+    @property
+    def confidence(self) -> Tensor:
+        held = torch.zeros(len(self.y), dtype=torch.bool) if self.cue_decides is None else self.cue_decides
+        if self.scores.other is not None:
+            held = held | (self.scores.other != self.scores.label)
+        return self.scores.confidence.masked_fill(held, NEVER)
+
+    def expected(self, threshold: float) -> ExpectedJSON:
+        answered = self.confidence >= threshold
+        wrong, n, given = self.scores.label != self.y, len(self.y), int(answered.sum())
+        missed = int((answered & wrong).sum())
+        return {
+            "images": self.images,
+            "n": n,
+            "coverage": round(given / n, 4),
+            "error": round(missed / given, 4) if given else None,
+            "ci95": [round(bound, 4) for bound in wilson_interval(missed, given)] if given else None,
+            "error_answering_all": round(float(wrong.double().mean()), 4),
+        }
+
+
+def threshold_of(judged: Sequence[Judged], coverage: float) -> float:
+    """The threshold that answers the share ``coverage`` of all images, as far as the other rules allow."""
+    return max(0.0, threshold_for(torch.cat([each.confidence for each in judged]), coverage))
+
+
+class Fitted(NamedTuple):
+    """Temperatures of the model and of the one before it, and the calibration error of the first without and with."""
+
+    temperatures: list[float]
+    ece_before: float
+    ece_after: float
+
+
+def fit_temperatures(after: Tensor, before: Tensor | None, y: Tensor) -> Fitted:
+    """Temperatures from the logits of validation images."""
+    temperatures = [round(temperature_for(logits, y), 6) for logits in (after, before) if logits is not None]
+    errors = []
+    for temperature in (1.0, temperatures[0]):
+        probability, label = (after.double() / temperature).softmax(1).max(1)
+        errors.append(calibration_error(probability, label == y))
+    return Fitted(temperatures, errors[0], errors[1])
+
+
+def calibration_of(judged: Sequence[Judged], chosen: Sequence[Judged], fitted: Fitted, cue: str | None) -> Calibration:
+    """Thresholds for every coverage from the images ``chosen``, and what to expect of all that were judged.
+
+    A coverage that the validation set is too small for has the threshold of the next that it is large enough for.
+    """
+    n = sum(len(each.y) for each in chosen)
+    coverages = [1.0 if step / STEPS > 1 - 1 / n else max(step / STEPS, 1 / n) for step in range(1, STEPS + 1)]
+    thresholds = [threshold_of(chosen, coverage) for coverage in coverages]
+    return Calibration(
+        {
+            "temperatures": fitted.temperatures,
+            "ece_before": round(fitted.ece_before, 4),
+            "ece_after": round(fitted.ece_after, 4),
+            "n": len(judged[0].y),
+            "two_models": judged[0].scores.other is not None,
+            "cue": cue,
+            "thresholds": thresholds,
+            "expected": [[each.expected(threshold) for each in judged] for threshold in thresholds],
+        }
+    )
+
+
+def calibration_from_json(text: str, source: str) -> Calibration:
+    """What ``Calibration.stored`` became; anything else names the file."""
+    try:
+        stored: CalibrationJSON = json.loads(text)
+        whole = len(stored["thresholds"]) == len(stored["expected"]) == STEPS and bool(stored["temperatures"])
+    except (ValueError, KeyError, TypeError):
+        whole = False
+    if not whole:
+        raise UnspurError(f"{source} holds no abstention rule that can be read; export the run again.")
+    return Calibration(stored)

@@ -1,0 +1,103 @@
+"""The shortcut that an audit found, made again from its findings.json: to be swapped, removed, and tested for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from unspur.core.seeds import stream
+from unspur.data.base import Split
+from unspur.errors import UnspurError, require
+from unspur.parts.cues.base import Cue
+from unspur.parts.cues.cells import Cells
+from unspur.practice.audit.cue_families import SCENE_CUES, TRACE_CUES
+from unspur.practice.audit.findings import FindingJSON
+from unspur.practice.audit.image_statistics import GRID
+from unspur.practice.audit.stored import stored
+from unspur.practice.predict.classifier import Logits
+
+DONORS = 3  # images that an image gets the cue of; it decides if most of them change the prediction
+LEANS = 0.05  # how much more often a model must follow a cue than the control to lean on it, as in the audit
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedCue:
+    """The gravest cue that an audit found, and validation images of each class that show it."""
+
+    what: str
+    cue: Cue
+    donors: Tensor  # bytes (classes, DONORS, 3, size, size)
+    classes: int
+
+    def swapped(self, images: Tensor, y: Tensor, seed: int = 0) -> Tensor:
+        """Bytes ``images`` with the cue of a donor of another class than ``y``."""
+        generator = stream(seed, "swapped cue")
+        shift = torch.randint(1, self.classes, (len(y),), generator=generator)
+        turn = torch.randint(DONORS, (len(y),), generator=generator)
+        return self._swap(images, self.donors[(y + shift) % self.classes, turn])
+
+    def removed(self, images: Tensor) -> Tensor:
+        """Bytes ``images`` with the same neutral cue in each."""
+        return _bytes(self.cue.remove(images.float() / 255))
+
+    def decides(self, images: Tensor, label: Tensor, logits: Logits) -> Tensor:
+        """Whether the prediction ``label`` changes with the cue of most donors of other classes."""
+        changed = torch.zeros(len(label), dtype=torch.long)
+        for turn in range(DONORS):
+            other = (label + 1 + turn % (self.classes - 1)) % self.classes  # every class in turn, never its own
+            changed += (logits(self._swap(images, self.donors[other, turn])).argmax(1) != label).long()
+        return changed * 2 > DONORS
+
+    def _swap(self, images: Tensor, donors: Tensor) -> Tensor:
+        return _bytes(self.cue.swap(images.float() / 255, donors.float() / 255))
+
+
+def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 0) -> AuditedCue | None:
+    """The shortcut that the audit in ``folder`` found, with donors from ``val``; None if it found none."""
+    audit = stored(folder)
+    require(
+        set(audit["classes"]) <= set(classes),
+        f"{folder} is an audit of the classes {', '.join(audit['classes'][:5])}, but the model knows "
+        f"{', '.join(classes[:5])}; name an audit of the same data.",
+    )
+    shortcuts = [finding for finding in audit["findings"] if is_shortcut(finding)]
+    if not shortcuts:
+        return None
+    gravest = next(((finding["what"], cue) for finding in shortcuts if (cue := _cue(finding))), None)
+    if gravest is None:
+        raise UnspurError(
+            f"{folder} found {shortcuts[0]['what']}, which cannot be moved between images from what an audit keeps; "
+            "leave --audit out."
+        )
+    generator, donors = stream(seed, "cue donors"), []
+    for number, name in enumerate(classes):
+        members = (val.y == number).nonzero().squeeze(1)
+        require(
+            len(members) > 0, f"The validation set has no image of '{name}' to take the cue from; leave --audit out."
+        )
+        donors.append(val.x[members[torch.randint(len(members), (DONORS,), generator=generator)]])
+    images = torch.stack(donors)
+    return AuditedCue(*gravest, images.expand(-1, -1, 3, -1, -1), len(classes))
+
+
+def is_shortcut(finding: FindingJSON) -> bool:
+    """Whether it gives labels away without being the object, or the model was seen to lean on it."""
+    reliance = finding["reliance"]
+    leans = reliance is not None and reliance["ci95"][0] > 0
+    return finding["grade"] == "leaks" or bool(
+        leans and reliance and reliance["follows_cue"] - reliance["control"] >= LEANS
+    )
+
+
+def _cue(finding: FindingJSON) -> Cue | None:
+    """What moves the finding from image to image, as far as an audit keeps it."""
+    if finding["where"]:
+        return Cells(GRID, GRID, tuple((row, column) for row, column in finding["where"]))
+    return (SCENE_CUES | TRACE_CUES).get(finding.get("family", ""))
+
+
+def _bytes(pixels: Tensor) -> Tensor:
+    return (pixels.clamp(0, 1) * 255).round().to(torch.uint8)

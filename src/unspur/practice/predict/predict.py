@@ -1,0 +1,225 @@
+"""predict(...): a label for every image, written as it goes; what was interrupted goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypedDict
+
+from unspur.core.progress import Progress, ProgressBar, of_stage, silent
+from unspur.data.images.workers import Decoders
+from unspur.errors import require, unknown
+from unspur.models.inference import WORTH_CONVERTING
+from unspur.practice.predict.abstention import ExpectedJSON, require_coverage
+from unspur.practice.predict.calibrate import calibrated
+from unspur.practice.predict.classifier import ImageClassifier, open_classifier
+from unspur.practice.predict.inputs import Inputs
+from unspur.practice.predict.on_ray import Job, rows_on_ray
+from unspur.practice.predict.row_file import RowFile
+from unspur.practice.predict.rows import CSV, Row, RowJSON, as_json
+from unspur.practice.predict.stream import Rule, rows_of
+from unspur.version import __version__
+
+ENGINES = ("local", "ray")
+IMAGES = "images"  # the stage of the progress bar
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How images are labelled."""
+
+    top: int = 1  # classes of each row
+    batch: int = 64
+    coverage: float | None = None  # the share of images to answer; None: all
+    audit: Path | None = None  # of a shortcut, whose decisions are not to be trusted
+
+    def __post_init__(self) -> None:
+        require(self.top >= 1, f"--topk must be at least 1 but got {self.top}.")
+        require(self.batch >= 1, f"--batch must be at least 1 but got {self.batch}.")
+        if self.coverage is not None:
+            require_coverage(self.coverage)
+        require(
+            self.audit is None or self.coverage is not None,
+            "--audit says when to abstain, so it needs --coverage, such as --coverage 0.9.",
+        )
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where the images are labelled: in this process and its decoders, or by workers of a Ray cluster."""
+
+    name: str = "local"
+    workers: int | None = None  # of the cluster; None: one for each of its processors
+
+    def __post_init__(self) -> None:
+        if self.name not in ENGINES:
+            raise unknown("engine", self.name, ENGINES)
+        require(self.workers is None or self.workers >= 1, f"--workers must be at least 1 but got {self.workers}.")
+
+
+class AbstentionJSON(TypedDict):
+    """Where the threshold comes from and what to expect."""
+
+    coverage: float
+    threshold: float
+    temperatures: list[float]
+    ece_before: float
+    ece_after: float
+    cue: str | None
+    expected: list[ExpectedJSON]
+
+
+class Counted(TypedDict):
+    """How many images were labelled, and how fast."""
+
+    images: int
+    found: int  # rows that were there already
+    unreadable: int
+    abstained: int
+    seconds: float
+    images_per_second: float
+
+
+class Summary(Counted):
+    """What was done; ``rows`` only where there is no file for them."""
+
+    model: str
+    out: str | None
+    abstention: AbstentionJSON | None
+    rows: list[RowJSON] | None
+
+
+Sink = Callable[[list[Row]], None]
+
+
+def predict_into(
+    model: Path | ImageClassifier,
+    given: tuple[str, ...],
+    wanted: Wanted,
+    out: Path | None,
+    *,
+    resume: bool = False,
+    column: str = "filename",
+    engine: Engine = Engine(),  # noqa: B008 (frozen)
+    data_dir: Path | None = None,
+    stdin: BinaryIO | None = None,
+    printed: BinaryIO | None = None,
+    bar: ProgressBar | None = None,
+    say: Callable[[AbstentionJSON], None] = lambda abstention: None,
+) -> Summary:
+    """Label the images ``given`` and write a row each to ``out``, else to ``printed`` as CSV, else into the summary.
+
+    ``say`` is told what to expect before the first image is read.
+    """
+    require(out is not None or not resume, "--resume goes on with a file; name it with --out.")
+    require(out is not None or engine.name == "local", "--engine ray writes to a file; name it with --out.")
+    classifier = open_classifier(model, data_dir) if isinstance(model, Path) else model
+    inputs = Inputs(given, column, stdin)
+    top = min(wanted.top, len(classifier.classes))
+    rule, abstention = _rule(classifier, wanted, data_dir, bar or silent)
+    if abstention:
+        say(abstention)
+    images = iter(inputs)
+    first = next(images, None)
+    require(first is not None, f"There are no images in {', '.join(given)}.")
+    images = itertools.chain([first] if first else [], images)
+    total = inputs.count()
+    kept: list[RowJSON] = []
+    with contextlib.ExitStack() as stack:
+        done, add = 0, _collect(kept)
+        file = None
+        if out is not None:
+            file = RowFile(out, top, _about(classifier, wanted), {"abstention": abstention, "version": __version__})
+            done, add = stack.enter_context(file.opened(images, resume)), file.add
+        elif printed is not None:
+            add = _printing(printed, CSV(top))
+        if bar and total:
+            bar.counts(IMAGES, total, "images")
+        left = total - done if total is not None else WORTH_CONVERTING
+        if engine.name == "ray":
+            require(isinstance(model, Path), "A Ray cluster opens the model from its files; name a path.")
+            job = Job(str(model), str(data_dir) if data_dir else None, rule, top, wanted.batch, left)
+            batches = rows_on_ray(images, job, engine.workers)
+        else:
+            decoders = stack.enter_context(Decoders())
+            batches = rows_of(images, classifier.ready_for(left), rule, decoders, top=top, batch=wanted.batch)
+        counted = _write(batches, add, done, total, bar or silent)
+        if file is not None:
+            file.finish()
+    return {
+        "model": classifier.name,
+        "out": str(out) if out else None,
+        **counted,
+        "abstention": abstention,
+        "rows": kept if out is None and printed is None else None,
+    }
+
+
+def _rule(
+    classifier: ImageClassifier, wanted: Wanted, data_dir: Path | None, progress: Progress
+) -> tuple[Rule, AbstentionJSON | None]:
+    if wanted.coverage is None:
+        stored = classifier.calibration
+        return Rule(stored.temperatures if stored else (1.0, 1.0)), None
+    found = calibrated(classifier, data_dir, wanted.audit, wanted.coverage, of_stage(progress, "validation images"))
+    calibration, cue = found
+    threshold = calibration.threshold(wanted.coverage)
+    return Rule(calibration.temperatures, threshold, cue), {
+        "coverage": wanted.coverage,
+        "threshold": threshold,
+        "temperatures": calibration.temperatures,
+        "ece_before": calibration.stored["ece_before"],
+        "ece_after": calibration.stored["ece_after"],
+        "cue": calibration.stored["cue"],
+        "expected": calibration.expected(wanted.coverage),
+    }
+
+
+def _about(classifier: ImageClassifier, wanted: Wanted) -> dict[str, Any]:
+    """What every row of a file has in common."""
+    return {
+        "model": classifier.content,
+        "classes": list(classifier.classes),
+        "topk": wanted.top,
+        "coverage": wanted.coverage,
+        "audit": str(wanted.audit) if wanted.audit else None,
+    }
+
+
+def _write(batches: Iterator[list[Row]], add: Sink, done: int, total: int | None, progress: Progress) -> Counted:
+    began, images, unreadable, abstained = time.monotonic(), 0, 0, 0
+    for rows in batches:
+        add(rows)
+        images += len(rows)
+        unreadable += sum(not row.top for row in rows)
+        abstained += sum(row.abstain and bool(row.top) for row in rows)
+        if total:
+            progress(IMAGES, (done + images) / total)
+    seconds = time.monotonic() - began
+    return {
+        "images": done + images,
+        "found": done,
+        "unreadable": unreadable,
+        "abstained": abstained,
+        "seconds": round(seconds, 2),
+        "images_per_second": round(images / seconds, 1) if images and seconds else 0.0,
+    }
+
+
+def _collect(kept: list[RowJSON]) -> Sink:
+    return lambda rows: kept.extend(map(as_json, rows))
+
+
+def _printing(printed: BinaryIO, format: CSV) -> Sink:
+    printed.write(format.head())
+
+    def add(rows: list[Row]) -> None:
+        for row in rows:
+            printed.write(format.row(row))
+        printed.flush()
+
+    return add

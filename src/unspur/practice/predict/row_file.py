@@ -1,0 +1,181 @@
+"""A file of rows that is right after any end: whole rows alone count, and a resumed run goes on behind the last one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from unspur.core.files import read_json, replacing, write_json
+from unspur.errors import UnspurError, require
+from unspur.practice.predict.inputs import Named
+from unspur.practice.predict.rows import CSV, Format, JSONLines, Row
+from unspur.runs.folder import writable
+
+SYNC_SECONDS = 2.0  # how often rows are forced to the disk: what a power failure may cost
+FORMATS = (".csv", ".jsonl", ".parquet")
+
+
+class RowFile:
+    """The output ``path``, with what made it (``about``) in a file beside it.
+
+    Parquet cannot be added to, so that its rows go to a file of JSON lines, which becomes Parquet at the end.
+    """
+
+    def __init__(self, path: Path, top: int, about: dict[str, Any], note: dict[str, Any]) -> None:
+        """``about`` must be the same where a file is resumed; ``note`` is kept beside it."""
+        require(
+            path.suffix.lower() in FORMATS,
+            f"--out must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, but got {path}.",
+        )
+        require(not path.is_dir(), f"{path} is a folder; name a file, such as {path / 'labels.csv'}.")
+        self.path, self._about, self._note = path, about, note
+        self._parquet = path.suffix.lower() == ".parquet"
+        if self._parquet:
+            _pyarrow()
+        self._rows = path.with_name(f"{path.name}.rows.jsonl") if self._parquet else path
+        self._format: Format = CSV(top) if path.suffix.lower() == ".csv" else JSONLines()
+        self._end, self._synced, self._descriptor = 0, time.monotonic(), -1
+
+    @property
+    def about(self) -> Path:
+        """Where it is noted what made the rows."""
+        return self.path.with_name(f"{self.path.name}.about.json")
+
+    @contextlib.contextmanager
+    def opened(self, images: Iterator[Named], resume: bool) -> Iterator[int]:
+        """Hold the file, with ``resume`` behind its last whole row; yields how many of ``images`` have one."""
+        writable(self.path.absolute().parent)
+        if not resume:
+            taken = next((path for path in (self._rows, self.path) if path.exists()), None)
+            require(taken is None, f"{taken} exists; go on with --resume, or name another file.")
+        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise UnspurError(f"Another process writes {self.path}; wait for it, or name another file.") from None
+        try:
+            if self._parquet and self.path.exists():
+                raise UnspurError(f"{self.path} is complete; name another file.")
+            yield self._begin(images)
+        finally:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            with contextlib.suppress(OSError):
+                Path(lock.lock_file).unlink()
+            lock.release()
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Append whole rows: where not all of them fit, such as on a full disk, none of them is kept."""
+        data = memoryview(b"".join(map(self._format.row, rows)))
+        self._write(data)
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            os.fsync(self._descriptor)
+            self._synced = time.monotonic()
+
+    def finish(self) -> None:
+        """Make the file last; Parquet is made only now."""
+        os.fsync(self._descriptor)
+        if self._parquet:
+            _to_parquet(self._rows, self.path)
+            self._rows.unlink()
+
+    def _begin(self, images: Iterator[Named]) -> int:
+        head = self._format.head()
+        start, size = b"", 0
+        if self._rows.exists():
+            with self._rows.open("rb") as file:
+                start, size = file.read(len(head)), self._rows.stat().st_size
+        foreign = not head.startswith(start) or (size > len(head) and not self.about.exists())
+        require(not foreign, f"{self._rows} was not written by this command; name another file.")
+        if size > len(head):
+            self._require_same(read_json(self.about))
+        else:
+            write_json(self.about, self._about | self._note)
+        self._descriptor = os.open(self._rows, os.O_RDWR | os.O_CREAT, 0o666)
+        if size > len(head):
+            return self._skip(images, len(head))
+        self._cut()  # half a head
+        self._write(memoryview(head))
+        return 0
+
+    def _require_same(self, made: dict[str, Any]) -> None:
+        """Refuse to go on with another model or another rule: a file's rows must be comparable."""
+        differs = next((key for key in self._about if made.get(key) != self._about[key]), None)
+        require(
+            differs is None,
+            f"{self.path} was made with another {differs} ({made.get(differs or '')}); use that, or name another file.",
+        )
+
+    def _skip(self, images: Iterator[Named], start: int) -> int:
+        """Go behind the last whole row, past as many images, which must be those of the rows; cut what follows."""
+        done, self._end = 0, start
+        with self._rows.open("rb") as file:
+            file.seek(start)
+            for name, end in self._format.names(file):
+                image = next(images, None)
+                wanted = image and self._format.name(Row(image.name, (), False, ""))
+                require(
+                    name == wanted,
+                    f"Row {done + 1} of {self.path} is of {name}, but that image is now {wanted or 'missing'}; put the "
+                    "images back, or name another file.",
+                )
+                done, self._end = done + 1, end
+        self._cut()
+        return done
+
+    def _cut(self) -> None:
+        os.ftruncate(self._descriptor, self._end)
+        os.lseek(self._descriptor, self._end, os.SEEK_SET)
+
+    def _write(self, data: memoryview) -> None:
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(self._descriptor, data[written:])
+        except OSError as error:
+            self._cut()
+            error.filename = str(self.path)
+            raise
+        self._end += written
+
+
+def _pyarrow() -> Any:  # it brings no types
+    try:
+        import pyarrow.json
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise UnspurError("Parquet needs one more package: pip install pyarrow; or write .csv or .jsonl.") from None
+    return pyarrow
+
+
+def _to_parquet(rows: Path, path: Path) -> None:
+    """Turn JSON lines into Parquet, some at a time."""
+    arrow = _pyarrow()
+    guess = arrow.struct([("label", arrow.string()), ("probability", arrow.float64())])
+    schema = arrow.schema(
+        [
+            ("filename", arrow.string()),
+            ("label", arrow.string()),
+            ("probability", arrow.float64()),
+            ("top", arrow.list_(guess)),
+            ("abstain", arrow.bool_()),
+            ("why", arrow.string()),
+        ]
+    )
+    with replacing(path) as temporary:
+        if not rows.stat().st_size:
+            arrow.parquet.write_table(schema.empty_table(), temporary)
+            return
+        options = arrow.json.ParseOptions(explicit_schema=schema)
+        with (
+            arrow.json.open_json(rows, parse_options=options) as batches,
+            arrow.parquet.ParquetWriter(temporary, schema) as writer,
+        ):
+            for batch in batches:
+                writer.write_batch(batch)

@@ -1,0 +1,154 @@
+"""A row for each image, as CSV and as JSON: every byte of a name survives, and no spreadsheet runs one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NamedTuple, Protocol, TypedDict
+
+DIGITS = 6  # of probabilities
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet read a cell as a formula
+
+
+class Guess(NamedTuple):
+    """A class and its probability."""
+
+    label: str
+    probability: float
+
+
+class Row(NamedTuple):
+    """What is said of one image."""
+
+    filename: str
+    top: tuple[Guess, ...]  # the likeliest classes; none for a file that cannot be read
+    abstain: bool
+    why: str  # of abstaining; empty otherwise
+
+
+class GuessJSON(TypedDict):
+    label: str
+    probability: float
+
+
+class RowJSON(TypedDict):
+    filename: str
+    label: str | None
+    probability: float | None
+    top: list[GuessJSON]
+    abstain: bool
+    why: str | None
+
+
+def as_json(row: Row) -> RowJSON:
+    top: list[GuessJSON] = [
+        {"label": guess.label, "probability": round(guess.probability, DIGITS)} for guess in row.top
+    ]
+    return {
+        "filename": row.filename,
+        "label": top[0]["label"] if top else None,
+        "probability": top[0]["probability"] if top else None,
+        "top": top,
+        "abstain": row.abstain,
+        "why": row.why or None,
+    }
+
+
+class Format(Protocol):
+    """How rows are written one behind the other, and found again."""
+
+    def head(self) -> bytes:
+        """What comes before the first row."""
+        ...
+
+    def row(self, row: Row) -> bytes:
+        """One row with its end."""
+        ...
+
+    def name(self, row: Row) -> str:
+        """How ``names`` gives the name of ``row``."""
+        ...
+
+    def names(self, file: BinaryIO) -> Iterator[tuple[str, int]]:
+        """The name of each whole row in ``file``, which stands behind the head, and where the row ends."""
+        ...
+
+
+class CSV:
+    """Columns for a spreadsheet; a cell that it would take for a formula begins with an apostrophe."""
+
+    def __init__(self, top: int) -> None:
+        self._top = top
+
+    def head(self) -> bytes:
+        more = [f"{name}_{number}" for number in range(2, self._top + 1) for name in ("label", "probability")]
+        return _line(["filename", "label", "probability", *more, "abstain", "why"])
+
+    def row(self, row: Row) -> bytes:
+        guesses = [text for guess in row.top for text in (safe(guess.label), f"{guess.probability:.{DIGITS}f}")]
+        guesses += [""] * (2 * self._top - len(guesses))
+        return _line([safe(row.filename), *guesses, "true" if row.abstain else "false", safe(row.why)])
+
+    def name(self, row: Row) -> str:
+        return safe(row.filename)
+
+    def names(self, file: BinaryIO) -> Iterator[tuple[str, int]]:
+        record, end = b"", file.tell()
+        for line in file:
+            record += line
+            if record.count(b'"') % 2 == 0 and record.endswith(b"\n"):
+                end += len(record)
+                yield _first_cell(record.decode()), end
+                record = b""
+
+
+class JSONLines:
+    """A JSON object a line, names as they are."""
+
+    def head(self) -> bytes:
+        return b""
+
+    def row(self, row: Row) -> bytes:
+        return json.dumps(as_json(row)).encode() + b"\n"
+
+    def name(self, row: Row) -> str:
+        return row.filename
+
+    def names(self, file: BinaryIO) -> Iterator[tuple[str, int]]:
+        end = file.tell()
+        for line in file:
+            if line.endswith(b"\n"):
+                end += len(line)
+                yield json.loads(line)["filename"], end
+
+
+def safe(text: str) -> str:
+    """``text`` so that no spreadsheet computes it.
+
+    >>> safe("=1+1"), safe("cat")
+    ("'=1+1", 'cat')
+    """
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    return (",".join(map(_quoted, cells)) + "\n").encode()
+
+
+def _quoted(cell: str) -> str:
+    if cell != cell.strip() or any(mark in cell for mark in ',"\n\r'):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+def _first_cell(record: str) -> str:
+    """
+    >>> _first_cell('"a ""b"", c",cat'), _first_cell("d,dog")
+    ('a "b", c', 'd')
+    """
+    if not record.startswith('"'):
+        return record.partition(",")[0]
+    end = 1
+    while record[end : end + 2] == '""' or record[end] != '"':
+        end += 2 if record[end] == '"' else 1
+    return record[1:end].replace('""', '"')

@@ -1,0 +1,40 @@
+"""Which methods are best over all data sets and seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unspur.report.section import Section
+from unspur.runs.compare import Comparison
+from unspur.runs.ranking import Rank
+
+
+@dataclass(frozen=True)
+class MethodRank:
+    """A method's mean rank by both choices."""
+
+    method: str
+    with_groups: Rank | None
+    without: Rank | None
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks, and what they are of."""
+
+    rows: tuple[MethodRank, ...]
+    seeds: int
+    candidates: int
+    datasets: int
+    done: int
+    of: int
+
+
+def view(found: Comparison) -> Ranks:
+    with_groups, without = found["ranks"]["groups"], found["ranks"]["none"]
+    rows = tuple(MethodRank(name, with_groups.get(name), without.get(name)) for name in (without or with_groups))
+    counts = len(found["seeds"]), found["candidates"], len(found["datasets"]), found["done"], found["of"]
+    return Ranks(rows, *counts)
+
+
+METHOD_RANKS: Section[Comparison] = Section("method_ranks", view)

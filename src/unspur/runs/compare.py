@@ -1,0 +1,244 @@
+"""Many methods on many data sets, all chosen by the same rules, ranked.
+
+Two rules choose among a method's candidates, seed by seed, on validation data: ``groups`` by the worst group, which
+somebody must have labelled, and ``none`` by the mean over groups that plain training's mistakes make (parts/select.py).
+Nothing is chosen on test data.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypedDict
+
+import torch
+from torch import Tensor
+
+from unspur.core.files import write_json
+from unspur.data.base import Dataset
+from unspur.data.files.fetch import DataFiles
+from unspur.data.spec import DataSpec
+from unspur.evaluation.scores import predict
+from unspur.methods.catalog import METHODS
+from unspur.parts.select import Rule, choose, validation_groups
+from unspur.runs.config import Config
+from unspur.runs.entries import PLAIN, Entry
+from unspur.runs.folder import Run
+from unspur.runs.many import Many
+from unspur.runs.ranking import Rank, mean_ranks
+from unspur.runs.result import Result
+
+Choice = Literal["groups", "none"]  # what the choice may know of groups
+CHOICES: dict[Choice, Rule] = {"groups": "worst_group", "none": "mined_group"}
+TESTS = ("unbiased", "biased", "test")  # the test set that counts: the first of these that there is, else the first
+
+
+class Chosen(TypedDict):
+    """What was chosen for a seed, and how it does on the test set."""
+
+    seed: int
+    folder: str
+    candidate: int
+    worst: float | None
+    mean: float
+
+
+class Spread(TypedDict):
+    """A score over seeds."""
+
+    mean: float
+    deviation: float | None
+    n: int
+
+
+class Row(TypedDict):
+    """A method on a data set."""
+
+    method: str
+    groups: str  # what of group labels it reads in training: "training", "validation" or "none"
+    left_out: str
+    diverged: int
+    cost: float | None  # seconds over those of plain training, the mean over all its runs
+    chosen: dict[Choice, list[Chosen]]
+    worst: dict[Choice, Spread | None]
+    mean: dict[Choice, Spread | None]
+
+
+class Block(TypedDict):
+    """A data set with all methods."""
+
+    dataset: str
+    test: str
+    arch: str
+    rows: list[Row]
+
+
+class Comparison(TypedDict):
+    """What was compared, and who is best: ranks by the worst group, over data sets and seeds."""
+
+    seeds: list[int]
+    candidates: int
+    done: int
+    of: int
+    datasets: list[Block]
+    ranks: dict[Choice, dict[str, Rank]]
+
+
+class Scored(NamedTuple):
+    """A run that is done: its test scores, its seconds, and which validation samples it gets right."""
+
+    worst: float | None
+    mean: float
+    seconds: float
+    right: Tensor
+
+
+class Comparing:
+    """Scores runs as they end, each once."""
+
+    def __init__(self, entries: Sequence[Entry], out: Path, data_dir: Path | None = None) -> None:
+        self.entries, self.out = entries, out
+        self._files = DataFiles(data_dir)
+        self._data: dict[DataSpec, Dataset] = {}
+        self._scored: dict[str, Scored] = {}
+
+    def summary(self) -> Comparison:
+        """What all runs that have ended by now say."""
+        configs = [config for entry in self.entries for config in entry.configs]
+        datasets = [self._block(name) for name in dict.fromkeys(entry.dataset for entry in self.entries)]
+        return {
+            "seeds": sorted({config.seed for config in configs}),
+            "candidates": max(len(entry.candidates) for entry in self.entries),
+            "done": sum(self._result(config) is not None for config in configs),
+            "of": len(configs),
+            "datasets": datasets,
+            "ranks": {choice: mean_ranks(_blocks(datasets, choice)) for choice in CHOICES},
+        }
+
+    def _block(self, dataset: str) -> Block:
+        own = [entry for entry in self.entries if entry.dataset == dataset]
+        first = own[0].candidates[0][0]
+        plain = next(entry for entry in own if entry.method == PLAIN)
+        rows = [self._row(entry, plain) for entry in own]
+        return {"dataset": dataset, "test": self._test(first), "arch": first.arch.name, "rows": rows}
+
+    def _row(self, entry: Entry, plain: Entry) -> Row:
+        chosen: dict[Choice, list[Chosen]] = {choice: self._choose(entry, plain, choice) for choice in CHOICES}
+        ended = [result for config in entry.configs if (result := self._result(config))]
+        return {
+            "method": entry.method,
+            "groups": _reads(entry.method),
+            "left_out": entry.left_out,
+            "diverged": sum(result["status"] == "diverged" for result in ended),
+            "cost": _ratio(self._seconds(entry), self._seconds(plain)),
+            "chosen": chosen,
+            "worst": {choice: _spread([c["worst"] for c in own]) for choice, own in chosen.items()},
+            "mean": {choice: _spread([c["mean"] for c in own]) for choice, own in chosen.items()},
+        }
+
+    def _choose(self, entry: Entry, plain: Entry, choice: Choice) -> list[Chosen]:
+        """For each seed all of whose candidates have ended, the best of them by the rule."""
+        found: list[Chosen] = []
+        for seed_number, reference in enumerate(plain.candidates[0]):
+            own = [] if entry.left_out else [candidate[seed_number] for candidate in entry.candidates]
+            if not own or any(self._result(config) is None for config in (*own, reference)):
+                continue
+            scored = {number: score for number, config in enumerate(own) if (score := self._score(config))}
+            biased, val = self._score(reference), self._loaded(reference).val
+            if not scored or (choice == "groups" and not val.attributes) or (choice == "none" and biased is None):
+                continue
+            wrong = None if biased is None else ~biased.right
+            group = validation_groups(CHOICES[choice], val, wrong)
+            best = list(scored)[choose(CHOICES[choice], torch.stack([s.right for s in scored.values()]), group)]
+            score, folder = scored[best], Run.create(self.out, own[best]).folder.name
+            found.append(
+                {"seed": own[best].seed, "folder": folder, "candidate": best, "worst": score.worst, "mean": score.mean}
+            )
+        return found
+
+    def _score(self, config: Config) -> Scored | None:
+        """What a run that is done scores; None for one that diverged."""
+        result = self._result(config)
+        if result is None or result["status"] != "done":
+            return None
+        if config.key not in self._scored:
+            data, tests = self._loaded(config), result["tests"][self._test(config)]
+            model = Run.create(self.out, config).load_model(data)
+            right = predict(model, data.val).argmax(1) == data.val.y
+            mean = tests["mean_group_accuracy"]
+            worst, mean = tests["worst_group_accuracy"], tests["accuracy"] if mean is None else mean
+            self._scored[config.key] = Scored(worst, mean, result["seconds"], right)
+        return self._scored[config.key]
+
+    def _seconds(self, entry: Entry) -> list[float]:
+        scored = [self._score(config) for config in entry.configs]
+        return [score.seconds for score in scored if score]
+
+    def _result(self, config: Config) -> Result | None:
+        result = Run.create(self.out, config).result()
+        return result if result and result["status"] in ("done", "diverged") else None
+
+    def _loaded(self, config: Config) -> Dataset:
+        if config.data not in self._data:
+            self._data[config.data] = config.data.load(self._files)
+        return self._data[config.data]
+
+    def _test(self, config: Config) -> str:
+        tests = self._loaded(config).tests
+        return next((name for name in TESTS if name in tests), next(iter(tests)))
+
+
+def compare(
+    entries: Sequence[Entry],
+    many: Many,
+    *,
+    keep: Path | None = None,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> Comparison:
+    """Do every run that has not ended and rank the methods; ``keep`` is a JSON file that has all known by then."""
+    comparing = Comparing(entries, many.out, many.data_dir)
+    for entry in entries:
+        if entry.left_out:
+            say(f"{entry.method} is left out on {entry.dataset}: {entry.left_out}")
+
+    def ended(config: Config) -> None:
+        if keep:
+            write_json(keep, comparing.summary())
+
+    # Seed by seed, so that what is known early compares all methods.
+    configs = sorted((config for entry in entries for config in entry.configs), key=lambda config: config.seed)
+    many.do(configs, "compare", progress=progress, say=say, ended=ended)
+    found = comparing.summary()
+    if keep:
+        write_json(keep, found)
+    return found
+
+
+def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, float]]:
+    """The worst-group accuracy of every method, by data set and seed."""
+    blocks: dict[tuple[str, int], dict[str, float]] = {}
+    for block in datasets:
+        for row in block["rows"]:
+            for chosen in row["chosen"][choice]:
+                score = chosen["mean"] if chosen["worst"] is None else chosen["worst"]
+                blocks.setdefault((block["dataset"], chosen["seed"]), {})[row["method"]] = score
+    return list(blocks.values())
+
+
+def _reads(method: str) -> str:
+    cls = METHODS[method]
+    return "training" if cls.needs_groups else "validation" if cls.needs_val_groups else "none"
+
+
+def _spread(values: Sequence[float | None]) -> Spread | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    deviation = statistics.stdev(known) if len(known) > 1 else None
+    return {"mean": statistics.fmean(known), "deviation": deviation, "n": len(known)}
+
+
+def _ratio(own: Sequence[float], plain: Sequence[float]) -> float | None:
+    return statistics.fmean(own) / statistics.fmean(plain) if own and plain and min(plain) > 0 else None

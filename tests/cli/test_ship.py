@@ -1,0 +1,86 @@
+"""predict and export on the command line: rows on stdout, sentences on stderr, one exit code each."""
+
+import csv
+import errno
+import io
+import json
+import os
+import sys
+
+import pytest
+
+from practice.conftest import cache, new_photos, photos, plain_run  # noqa: F401 (fixtures)
+from unspur.practice.predict.row_file import RowFile
+
+
+def test_without_a_file_the_rows_are_csv_on_stdout_and_the_rest_is_on_stderr(unspur, plain_run, new_photos):  # noqa: F811
+    code, out, err = unspur("predict", plain_run, new_photos)
+    rows = list(csv.DictReader(io.StringIO(out, newline="")))
+    assert code == 0 and len(rows) == 14
+    assert "14 images labelled at" in err and "2 could not be read (column why)" in err
+
+
+def test_json_is_one_document_with_the_rows_or_without(unspur, plain_run, new_photos, tmp_path):  # noqa: F811
+    code, out, err = unspur("predict", plain_run, new_photos, "--json", "--topk", 2)
+    document = json.loads(out)
+    assert code == 0 and not err and len(document["rows"]) == 14 and len(document["rows"][0]["top"]) == 2
+    code, out, _ = unspur("predict", plain_run, new_photos, "--json", "--out", tmp_path / "rows.jsonl")
+    assert json.loads(out)["rows"] is None and len((tmp_path / "rows.jsonl").read_text().splitlines()) == 14
+
+
+def test_what_to_expect_is_said_before_the_rows(unspur, plain_run, new_photos, tmp_path):  # noqa: F811
+    code, out, err = unspur("predict", plain_run, new_photos, "--coverage", 0.75, "--out", tmp_path / "rows.csv")
+    assert code == 0 and not out
+    assert "from validation data, to answer 75.00 %" in err and "Expect on images as in validation data:" in err
+    assert "calibration error" in err and f"Wrote {tmp_path / 'rows.csv'}" in err
+    assert "Next: unspur export" in err
+
+
+def test_paths_come_from_stdin(unspur, plain_run, new_photos, monkeypatch):  # noqa: F811
+    lines = "".join(f"{path}\n" for path in sorted(new_photos.rglob("*.png")))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    _, out, _ = unspur("predict", plain_run, "-")
+    assert len(list(csv.DictReader(io.StringIO(out, newline="")))) == 13
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--coverage", "0"), "--coverage is a share above 0 and up to 1, such as 0.9, but got 0."),
+        (("--coverage", "2"), "--coverage is a share above 0 and up to 1, such as 0.9, but got 2."),
+        (("--resume",), "--resume goes on with a file; name it with --out."),
+        (("--out", "rows.xlsx"), "--out must end in .csv, .jsonl or .parquet"),
+        (("--audit", "x"), "so it needs --coverage"),
+        (("--engine", "spark"), "Unknown engine 'spark'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_2(unspur, plain_run, new_photos, more, sentence):  # noqa: F811
+    code, out, err = unspur("predict", plain_run, new_photos, *more)
+    assert code == 2 and not out and err.count("\n") == 1 and sentence in err
+
+
+def test_a_full_disk_is_one_sentence_and_exit_1(unspur, plain_run, new_photos, tmp_path, monkeypatch):  # noqa: F811
+    def full(self, rows):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+    monkeypatch.setattr(RowFile, "add", full)
+    code, _, err = unspur("predict", plain_run, new_photos, "--out", tmp_path / "rows.csv")
+    assert (
+        code == 1
+        and err
+        == f"Error: No space left on device ({tmp_path / 'rows.csv'}); free some space, or name "
+        + ("another folder.\n")
+    )
+
+
+def test_a_run_is_exported_and_the_next_command_named(unspur, plain_run, tmp_path):  # noqa: F811
+    code, _, err = unspur("export", plain_run, "--out", tmp_path / "out", "--format", "safetensors")
+    assert code == 0 and (tmp_path / "out" / "README.md").exists()
+    assert "model.safetensors" in err and f"Next: unspur predict {tmp_path / 'out'} IMAGES" in err
+    code, _, err = unspur("export", plain_run, "--out", tmp_path / "out")
+    assert code == 2 and "exists already; name a new folder with --out" in err
+
+
+def test_json_of_an_export_says_how_near_the_file_is(unspur, plain_run, tmp_path):  # noqa: F811
+    code, out, _ = unspur("export", plain_run, "--out", tmp_path / "out", "--format", "torch", "--json")
+    assert code == 0 and json.loads(out)["difference"] <= 1e-4

@@ -1,0 +1,61 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from methods.shortcuts import PLAIN, misled, network, shortcut
+from unspur.data.base import stratified_split
+from unspur.errors import UnspurError
+from unspur.methods import afr
+from unspur.methods.afr import AFR, weights
+from unspur.methods.base import Fit
+
+QUICK = AFR(erm=replace(PLAIN, epochs=6), gammas=(4.0, 12.0), lams=(0.0, 0.1))
+
+
+def test_weights_are_eq_4_written_as_a_loop():
+    logits, y = torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), torch.tensor([0, 0, 1])
+    raw = []
+    for row, label in zip(logits, y, strict=True):
+        p = row.exp()[label] / row.exp().sum()
+        raw.append(torch.exp(-3.0 * p) / (2 if label == 0 else 1))
+    assert torch.allclose(weights(logits, y, 3.0), torch.stack(raw) / sum(raw))
+
+
+def test_without_gamma_every_class_weighs_the_same():
+    found = weights(torch.randn(10, 2), torch.tensor([0] * 8 + [1] * 2), 0.0)
+    assert float(found[:8].sum()) == pytest.approx(0.5) and float(found[8]) == pytest.approx(0.25)
+
+
+def test_the_network_does_not_see_what_the_last_layer_is_fitted_on(monkeypatch):
+    seen = []
+    real = afr.train_model
+    monkeypatch.setattr(
+        afr, "train_model", lambda model, split, *a, **r: seen.append(split) or real(model, split, *a, **r)
+    )
+    data = shortcut()
+    QUICK.fit(network(), data, val=shortcut(200, seed=5))
+    assert len(seen[0]) == 480
+    rest, held = stratified_split(data.y, 120, torch.Generator().manual_seed(0))
+    assert len(rest) == 480 and len(held) == 120
+
+
+def test_conflicting_samples_are_classified_better_than_by_the_network_it_began_as():
+    data = shortcut(2000, conflicting=100)
+    fit = QUICK.fit(network(), data, val=shortcut(1000, conflicting=60, seed=5).without_attributes())
+    before = misled(Fit(fit.stages["erm"]))
+    assert misled(fit) > before + 0.2
+    assert fit.facts["chosen"]["gamma"] in (4.0, 12.0)
+
+
+def test_a_strong_pull_leaves_the_last_layer_of_the_network_that_it_began_as():
+    fit = replace(QUICK, gammas=(4.0,), lams=(1e6,)).fit(network(), shortcut())
+    before, after = fit.stages["erm"].state_dict(), fit.model.state_dict()
+    assert all(torch.allclose(before[name].double(), after[name].double(), atol=1e-4) for name in before)
+
+
+def test_several_settings_need_validation_data_to_choose_on():
+    with pytest.raises(UnspurError, match="no validation data to choose on; hold some out, or name one setting only"):
+        QUICK.fit(network(), shortcut())
+    with pytest.raises(UnspurError, match=r"held must lie in \(0, 1\) but got 1"):
+        AFR(held=1.0)

@@ -1,0 +1,121 @@
+import json
+
+import pytest
+import torch
+
+from unspur.data.base import groups_of
+from unspur.evaluation.scores import predict
+from unspur.runs import compare as comparing
+from unspur.runs import engines
+from unspur.runs.compare import compare
+from unspur.runs.engines import work
+from unspur.runs.entries import enter
+from unspur.runs.folder import Run
+from unspur.runs.many import Many
+
+TINY = ["arch.width=16", "erm.epochs=2", "training.epochs=2", "data.train=300", "data.test=200", "data.val=200"]
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Do the runs in this process, and say which were done."""
+    asked = []
+
+    def engine(jobs, workers):
+        for number, job in enumerate(jobs):
+            asked.append(job)
+            yield number, work(job)
+
+    monkeypatch.setitem(engines.ENGINES, "local", engine)
+    return asked
+
+
+def entries(methods=("group_balanced", "w2d"), rates=(1.0, 30.0)):
+    return enter(methods, ["parity"], [0, 1], settings=TINY, rates=rates)
+
+
+def test_every_run_is_done_once_and_the_file_has_what_is_known_by_then(here, tmp_path):
+    kept = tmp_path / "kept.json"
+    found = compare(entries(), Many(tmp_path / "runs"), keep=kept)
+    assert len(here) == found["done"] == found["of"] == 8  # two methods, two candidates, two seeds
+    assert json.loads(kept.read_text()) == json.loads(json.dumps(found))
+    again = compare(entries(), Many(tmp_path / "runs"))
+    assert len(here) == 8 and again == found
+
+
+def test_seeds_come_one_after_the_other(here, tmp_path):
+    compare(entries(), Many(tmp_path / "runs"))
+    assert [job.config["seed"] for job in here] == [0] * 4 + [1] * 4
+
+
+def test_what_is_chosen_has_the_best_worst_group_of_the_validation_data(here, tmp_path):
+    """By hand, for one method and seed."""
+    planned = entries()
+    found = compare(planned, Many(tmp_path / "runs"))
+    (row,) = [row for row in found["datasets"][0]["rows"] if row["method"] == "group_balanced"]
+    entry = next(entry for entry in planned if entry.method == "group_balanced")
+    scores = []
+    for candidate in entry.candidates:
+        stored = Run.create(tmp_path / "runs", candidate[0])
+        data = stored.config.data.load(comparing.DataFiles(None))
+        right = predict(stored.load_model(data), data.val).argmax(1) == data.val.y
+        group = groups_of(data.val).id
+        scores.append(
+            (min(float(right[group == g].double().mean()) for g in group.unique()), float(right.double().mean()))
+        )
+    best = max(range(2), key=lambda number: scores[number])
+    chosen = row["chosen"]["groups"][0]
+    assert chosen["candidate"] == best
+    result = Run.create(tmp_path / "runs", entry.candidates[best][0]).result()
+    assert chosen["worst"] == result["tests"]["unbiased"]["worst_group_accuracy"]
+    assert row["worst"]["groups"]["n"] == 2
+
+
+def test_the_choice_without_groups_does_not_look_at_them(here, tmp_path, monkeypatch):
+    found = compare(entries(), Many(tmp_path / "runs"))
+    load = comparing.Comparing._loaded
+
+    def blank(self, config):
+        from dataclasses import replace
+
+        data = load(self, config)
+        return replace(data, val=data.val.without_attributes())
+
+    monkeypatch.setattr(comparing.Comparing, "_loaded", blank)
+    blind = compare(entries(), Many(tmp_path / "runs"))
+    for seeing, unseeing in zip(found["datasets"][0]["rows"], blind["datasets"][0]["rows"], strict=True):
+        assert seeing["chosen"]["none"] == unseeing["chosen"]["none"]
+        assert unseeing["chosen"]["groups"] == []
+
+
+def test_methods_that_cannot_run_or_diverge_are_said(here, tmp_path):
+    said = []
+    found = compare(entries(rates=(1.0, 1e30)), Many(tmp_path / "runs"), say=said.append)
+    rows = {row["method"]: row for row in found["datasets"][0]["rows"]}
+    assert rows["w2d"]["left_out"] and said[0].startswith("w2d is left out on parity: ")
+    assert rows["erm"]["diverged"] == 2 and all(chosen["candidate"] == 0 for chosen in rows["erm"]["chosen"]["none"])
+    assert set(found["ranks"]["none"]) == {"erm", "group_balanced"}
+    assert rows["erm"]["cost"] == 1.0 and rows["group_balanced"]["groups"] == "training"
+
+
+def test_a_run_that_failed_leaves_its_seed_out(here, tmp_path, monkeypatch):
+    def failing(jobs, workers):
+        for number, job in enumerate(jobs):
+            if job.config["method"]["name"] == "group_balanced" and job.config["seed"] == 1:
+                yield number, engines.Outcome("failed", "no reason")
+            else:
+                yield number, work(job)
+
+    monkeypatch.setitem(engines.ENGINES, "local", failing)
+    found = compare(entries(), Many(tmp_path / "runs"))
+    rows = {row["method"]: row for row in found["datasets"][0]["rows"]}
+    assert found["done"] == 6 and [c["seed"] for c in rows["group_balanced"]["chosen"]["groups"]] == [0]
+
+
+def test_spreads_are_over_seeds():
+    assert comparing._spread([0.5, None, 0.7]) == {
+        "mean": pytest.approx(0.6),
+        "deviation": pytest.approx(torch.tensor([0.5, 0.7]).std().item()),
+        "n": 2,
+    }
+    assert comparing._spread([None]) is None
