@@ -28,9 +28,9 @@ from unspur.metrics.correlation import rank_correlation
 from unspur.parts.cues.texts import cues_of
 from unspur.parts.features import features_of
 from unspur.parts.heads import Head
-from unspur.parts.last_logistic import STRENGTHS
+from unspur.parts.last_logistic import STRENGTHS, Judged
 from unspur.parts.logistic_path import logistic_path
-from unspur.parts.select import Rule, choose, mined_groups, scores, validation_groups
+from unspur.parts.select import Rule, choose, group_accuracies, mined_groups, scores, validation_groups
 from unspur.parts.swapping import CueExchange, with_copies
 from unspur.runs.defaults import PIXELS, usual_network
 from unspur.train.session import Session
@@ -115,6 +115,22 @@ def study(models: list[Named], part: Split, x: Tensor, swapped_x: Tensor, truth:
     return rows
 
 
+def own_choice(
+    models: list[Named], part: Split, swapped_x: Tensor, test_right: Tensor, group: Tensor
+) -> dict[str, Any]:
+    """What swap itself keeps of its default setting's strengths, and the groups of the test set with that."""
+    places = [n for n, each in enumerate(models) if each.name.startswith(f"swap, copies {COPIES}, share 0.5, ")]
+    by_label = validation_groups("swapped", part).repeat(JUDGED)
+    judged = Judged(swapped_x, part.y.repeat(JUDGED), by_label, JUDGED)
+    chosen = places[judged.steadiest([models[place].head for place in places], STRENGTHS)]
+    accuracy = group_accuracies(test_right[chosen : chosen + 1], group)[0]
+    return {
+        "chosen": models[chosen].name,
+        "worst group": round(100 * float(accuracy.min()), 1),
+        "mean of groups": round(100 * float(accuracy.mean()), 1),
+    }
+
+
 def plot(rows: list[Any], truth: list[float]) -> str:
     """The score of each rule against the true worst group, a panel a rule."""
     side, gap, panels = 180, 46, []
@@ -163,7 +179,8 @@ def main() -> None:
         splits[name] = with_copies(part, exchange, JUDGED, derive(0, "swap", "val"), originals=False)
     features = {name: features_of(model, split, session, name) for name, split in splits.items()}
     models = list(heads(features["train"], data.train.y, features["copies"], groups_of(data.train).id))
-    truth = scores("worst_group", right(models, features["test"], test.y), groups_of(test).id)
+    test_right, test_group = right(models, features["test"], test.y), groups_of(test).id
+    truth = scores("worst_group", test_right, test_group)
     kept = {"as published": every, "like training": biased}
     found = {
         name: study(models, part, features["val"][kept[name]], features[name], truth) for name, part in parts.items()
@@ -178,6 +195,9 @@ def main() -> None:
             "worst groups": [round(100 * value, 2) for value in truth.tolist()],
             "sizes": {"train": len(data.train), "val": len(every), "val like training": len(biased), "test": len(test)},
             "rules": found,
+            "own choice": {
+                name: own_choice(models, part, features[name], test_right, test_group) for name, part in parts.items()
+            },
             "commit": commit(),
         },
     )
