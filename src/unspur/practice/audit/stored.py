@@ -133,4 +133,9 @@ def stored(folder: Path) -> AuditJSON:
         raise UnspurError(f"{folder} is not an audit's folder: it has no {CONFIG}.")
     if not (folder / FINDINGS).exists():
         raise UnspurError(f"{folder} holds an audit that has not ended; audit the same images again to finish it.")
-    return checked(read_json(folder / FINDINGS), AuditJSON, str(folder / FINDINGS))
+    value = read_json(folder / FINDINGS)
+    if isinstance(value, dict) and "verdict" in value and "cues" not in value:
+        raise UnspurError(
+            f"{folder} was audited by an older version, which did not keep what to repair; delete it and audit again."
+        )
+    return checked(value, AuditJSON, str(folder / FINDINGS))

@@ -53,10 +53,6 @@ def repair_target(what: str, settings: Sequence[str] = (), data_dir: Path | None
 
 def _audited(folder: Path, found: AuditJSON, data_dir: Path | None) -> RepairTarget:
     """The images of an audit, which must be the same as then."""
-    require(
-        "target" in found and "cues" in found,
-        f"{folder} was audited by an older version, which did not keep what to repair; audit the images again.",
-    )
     data, *rest = shlex.split(found["target"])
     spec = configure_data(data, [word for word in rest if word != "--set"])
     run = None if found["run"] is None else Path(found["run"])
