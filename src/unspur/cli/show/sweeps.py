@@ -33,12 +33,9 @@ def print_search(found: SearchSummary) -> None:
     print_sweep(found)
     search = found["search"]
     chosen = " ".join(f"{key}={value}" for key, value in search["best"].items())
-    rule = {"worst_class": "accuracy of the worst class", "worst_group": "accuracy of the worst group"}
-    console().print(
-        f"Best of {search['trials']} trials by the {rule.get(search['rule'], 'accuracy')} on validation data: {chosen} ({percent(search['value'])}).",
-        highlight=False,
-        markup=False,
-    )
+    whose = {"worst_class": "the worst class", "worst_group": "the worst group", "mean": "all images"}[search["rule"]]
+    found_best = f"Best of {search['trials']} trials by the accuracy of {whose} on validation data: {chosen}"
+    console().print(f"{found_best} ({percent(search['value'])}).", highlight=False, markup=False)
 
 
 def _fitting(out: Console, points: Sequence[PointSummary], names: Sequence[str]) -> Iterator[Table]:
