@@ -10,12 +10,21 @@ __version__ = "0.1.0"
 
 @cache
 def commit() -> str | None:
-    """The checkout's commit when first asked, marked where files differ from it; None outside a checkout."""
+    """The checkout's commit when first asked, marked where the package differs from it; None outside a checkout.
+
+    Files beside the package, such as results that are being written, do not change what it computes.
+    """
+    try:
+        name, changes = _git("describe", "--always", "--abbrev=12"), _git("status", "--porcelain", "--", ".")
+    except (OSError, ValueError):
+        return None
+    return f"{name}-dirty" if changes else name
+
+
+def _git(*arguments: str) -> str:
     import subprocess  # not for a command that only prints help
 
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        answer = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
+    answer = subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise ValueError(answer.stderr)
     return answer.stdout.strip()

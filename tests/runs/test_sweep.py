@@ -4,6 +4,7 @@ import statistics
 import pytest
 
 import unspur.runs.sweep
+from data.photos import class_folders
 from unspur.errors import UnspurError
 from unspur.runs.analyze import analyze
 from unspur.runs.config import configure
@@ -272,3 +273,13 @@ def test_the_training_accuracy_of_an_earlier_stage_is_not_taken_for_the_results(
     for count, known in ((1, {"epochs": 1.0, "training accuracy": 0.9}), (2, {"epochs": 1.0})):
         (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:count]))
         assert _scores(stored, Ended({"tests": {}}, stored.training_accuracy())) == known
+
+
+def test_a_sweep_of_photographs_has_the_settings_that_fit_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    root = class_folders(tmp_path / "photos", cat=20, dog=20)
+    points = plan("erm", "folder", ["erm.lr=0.1,1"], [0, 1], "small_cnn", [f"data.root={root}", "data.size=32"])
+    recipes = [config.method.erm for point in points for config in point.configs]
+    # 40 images less 8 for test and a tenth of 32 for validation; an eighth of 29 is a batch of 3, and the least is 4
+    assert [(r.name, r.lr, r.batch_size) for r in recipes] == [("adamw", lr, 4) for lr in (0.1, 0.1, 1.0, 1.0)]
+    assert [config.seed for config in points[0].configs] == [0, 1]

@@ -87,7 +87,7 @@ def demo(
         suggest("unspur audit PHOTOS", why="the same on your own folder of images")
 
 
-@app.command(rich_help_panel=FIRST)
+@app.command(rich_help_panel=MORE)
 def train(
     method: Method,
     dataset: DataName,
@@ -175,7 +175,7 @@ def evaluate(
         suggest("unspur evaluate", run, "--coverage 0.9", why="what abstaining on one image in ten would bring")
 
 
-@app.command(rich_help_panel=FIRST)
+@app.command(rich_help_panel=MORE)
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="One or more run folders.")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
@@ -214,8 +214,8 @@ def _print_outcome(result: Result, as_json: bool) -> None:
 app.command(rich_help_panel=FIRST)(audit)
 app.command(rich_help_panel=FIRST)(predict)
 app.command(rich_help_panel=FIRST)(export)
-app.command(rich_help_panel=FIRST)(methods)
-app.add_typer(data_app, name="data", rich_help_panel=FIRST)
+app.command(rich_help_panel=MORE)(methods)
+app.add_typer(data_app, name="data", rich_help_panel=MORE)
 for command in (compare, sweep, analyze, probe, reproduce, archs):
     app.command(rich_help_panel=MORE)(command)
 

@@ -67,6 +67,7 @@ def sweep(
     Example: unspur sweep erm parity --search optuna --grid erm.lr=0.001..1:log --trials 40 --budget 1h
     """
     from unspur.cli.show.sweeps import print_search, print_sweep
+    from unspur.data.files.fetch import DataFiles
     from unspur.errors import RunFailed, require
     from unspur.papers.reproduce import parse_seeds
     from unspur.report.sweeps import check_figure, write_figure
@@ -81,7 +82,8 @@ def sweep(
         searched = do_search(wanted, out, jobs=jobs, engine=engine, data_dir=data_dir, progress=True, say=say)
         found: SweepSummary = searched
     else:
-        points = plan(method, dataset, grid, parse_seeds(seeds or "0,1,2"), arch, settings or [])
+        chosen, files = parse_seeds(seeds or "0,1,2"), DataFiles(data_dir)
+        points = plan(method, dataset, grid, chosen, arch, settings or [], files)
         if figure:
             check_figure([point.settings for point in points], figure)
         more: dict[str, Any] = {"analyze": analyze, "data_dir": data_dir, "progress": True, "say": say}

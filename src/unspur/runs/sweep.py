@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from unspur.data.files.fetch import DataFiles
 from unspur.errors import require
 from unspur.runs.config import Config, configure, pairs
+from unspur.runs.defaults import given_keys
+from unspur.runs.estimate import fitted_to
 from unspur.runs.many import Many
 from unspur.runs.summary import Point, SweepSummary, summary
 
@@ -19,8 +23,11 @@ def plan(
     seeds: Sequence[int],
     arch: str | None = None,
     settings: Iterable[str] = (),
+    files: DataFiles | None = None,
 ) -> list[Point]:
     """Every point of the grid ``KEY=V1,V2``, ...; anything that does not exist is an error now, before any run.
+
+    What is neither in the grid nor in ``settings`` is as `unspur train` chooses it for photographs.
 
     >>> points = plan("erm", "parity", ["erm.lr=0.1,1", "erm.batch_size=50,100"], [0, 1])
     >>> len(points), points[1].label
@@ -28,12 +35,14 @@ def plan(
     """
     axes = _axes(grid)
     require(len(seeds) > 0, "A sweep needs at least one seed, such as --seeds 0,1,2.")
-    base = list(settings)
+    base, files = list(settings), files or DataFiles()
     points: dict[tuple[Config, ...], Point] = {}
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        own = [f"{key}={value}" for key, value in chosen.items()]
-        configs = tuple(configure(method, data, arch, seed, [*base, *own]) for seed in seeds)
+        own = [*base, *(f"{key}={value}" for key, value in chosen.items())]
+        config = configure(method, data, arch, 0, own)
+        config = fitted_to(files, config, given_keys(config.method, arch, own))
+        configs = tuple(replace(config, seed=seed) for seed in seeds)
         points.setdefault(configs, Point(chosen, configs))  # 0.1 and 0.10 are one point
     return list(points.values())
 

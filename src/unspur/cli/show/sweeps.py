@@ -33,9 +33,10 @@ def print_search(found: SearchSummary) -> None:
     print_sweep(found)
     search = found["search"]
     chosen = " ".join(f"{key}={value}" for key, value in search["best"].items())
-    whose = {"worst_class": "the worst class", "worst_group": "the worst group", "mean": "all images"}[search["rule"]]
-    found_best = f"Best of {search['trials']} trials by the accuracy of {whose} on validation data: {chosen}"
-    console().print(f"{found_best} ({percent(search['value'])}).", highlight=False, markup=False)
+    rules = {"worst_class": "accuracy of the worst class", "worst_group": "accuracy of the worst group"}
+    rule = f"{rules.get(search['rule'], 'accuracy')} on validation data"
+    best = f"Best of {search['trials']} trials by the {rule}: {chosen} ({percent(search['value'])})."
+    console().print(best, highlight=False, markup=False)
 
 
 def _fitting(out: Console, points: Sequence[PointSummary], names: Sequence[str]) -> Iterator[Table]:
