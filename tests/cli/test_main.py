@@ -199,7 +199,7 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     assert process.returncode == 130
     assert (
         err.splitlines(keepends=True)[-1]
-        == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
+        == "Interrupted. Start the same command again to continue; `train` and `predict` need --resume for that.\n"
     )
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()

@@ -253,5 +253,5 @@ def main() -> NoReturn:
         say(f"Error: {OUT_OF_MEMORY}.")
         code = 1
     if code == INTERRUPTED:
-        say("Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.")
+        say("Interrupted. Start the same command again to continue; `train` and `predict` need --resume for that.")
     sys.exit(code)
