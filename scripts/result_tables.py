@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from large_lr_tables import SCORES, every, overview, published
+from swap_tables import selection_rows, swap_rows
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -307,6 +308,20 @@ def _photograph(on: str, rows: Sequence[Mapping[str, Any]]) -> list[str | None]:
     return texts
 
 
+def swap() -> list[str]:
+    """Swap with the audit's cue, beside plain training."""
+    found = read("swap")
+    headers = ["set", "accuracy", "plain training (seeds)", "swap (seeds)", "cue, by the audit"]
+    return [made(found), "", *markdown(headers, swap_rows(found))]
+
+
+def swap_selection() -> list[str]:
+    """How well rules without group labels rank models by their true worst group."""
+    found = read("swap-selection")
+    headers = ["rule", *(f"{name}, {kind}" for kind in found["rules"] for name in ("correlation", "regret"))]
+    return [f"{made(found)} {len(found['models'])} models.", "", *markdown(headers, selection_rows(found))]
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "first-page": first_page,
     "first-page-made": first_page_made,
@@ -320,6 +335,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "ule-digits": ule_effect,
     "ule-last-layer": ule_last_layer,
     "photographs": photographs,
+    "swap": swap,
+    "swap-selection": swap_selection,
     "large_lr-table2-colored_mnist": large_lr_table2,
     "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],
     "large-lr-accuracy": lambda: list(overview(sweeps(), SCORES[0])),

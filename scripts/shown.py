@@ -8,15 +8,22 @@ from statistics import fmean
 from typing import Any
 
 from result_tables import CLAIMS, PHOTOGRAPHS, SECOND_DIGIT, cells_of, read, second_digit
+from swap_tables import scored
 
 FROZEN = ", frozen"  # rows of photographs.json that train a head on features
+SWAPPED = {  # sets of swap.json: the shortcut, and what the images are
+    "Colored MNIST": ("digit's colour", "digits"),
+    "Biased MNIST": ("blue squares", "digits"),
+    "petscapes": ("a background", "photographs, frozen network"),
+    "tagged": ("a corner tag", "photographs, frozen network"),
+}
 SHORTCUTS = {"petscapes": "a background", "tagged": "a corner tag", "isic": "a coloured patch"}
 
 
 def shown() -> dict[str, list[dict[str, Any]]]:
     """For each method the shortcuts that it was tried on, with the accuracy where they mislead, before and after."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for method, entry in [*_digits(), *_photographs()]:
+    for method, entry in [*_digits(), *_photographs(), *_swap()]:
         found.setdefault(method, []).append(entry)
     return found
 
@@ -48,6 +55,20 @@ def _photographs() -> Iterator[tuple[str, dict[str, Any]]]:
         if method != "erm" and before:
             kind = "photographs, frozen network" if frozen else "photographs"
             yield method, _entry(SHORTCUTS[on], kind, fmean(before), fmean(after), len(after), "photographs")
+
+
+def _swap() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Swap with the audit's cue, where plain training stands beside it."""
+    rows = [row for row in read("swap")["rows"] if row["status"] == "done"]
+    for name in dict.fromkeys(row["set"] for row in rows):
+        test, score, _ = scored(name)[0]
+        before, after = (
+            [100 * row["tests"][test][score] for row in rows if (row["set"], row["method"]) == (name, method)]
+            for method in ("erm", "swap")
+        )
+        if before and after:
+            shortcut, kind = SWAPPED.get(name.partition(",")[0], (name, "digits"))
+            yield "swap", _entry(shortcut, kind, fmean(before), fmean(after), len(after), "swap")
 
 
 def _entry(shortcut: str, kind: str, before: float, after: float, seeds: int, file: str) -> dict[str, Any]:

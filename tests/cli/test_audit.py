@@ -44,7 +44,7 @@ def test_a_folder_gets_a_verdict_findings_a_page_and_the_next_command(unspur, ma
     assert lines[0].startswith("  leaks: ") and "rows 1-3, columns 1-3 of 8" in lines[0]  # 8 of 32 pixels, and its edge
     assert "of predictions follow it (control" in lines[0] and "suspects" in lines[0]
     assert f"Open {folder / 'audit.html'} in a browser." in err
-    assert f"Next: unspur train masktune folder --set 'data.root={marked}'" in err
+    assert f"Next: unspur repair '{folder}'" in err
 
     code, again, err = unspur("audit", marked, "--out", tmp_path)
     assert (code, again) == (0, out) and "this audit was there already" in err
@@ -147,7 +147,7 @@ def test_a_run_is_audited_with_its_own_model_on_images_it_was_not_trained_on(uns
     told = json.loads(out)
     assert code == 0 and told["model"] == run.name
     assert told["verdict"] == "leans"  # the blue square, in a corner
-    assert told["next"] == "unspur train masktune biased_mnist --set data.base=mini --set data.val=9000"
+    assert told["next"] == f"unspur repair {told['folder']}" and told["run"] == str(run)
     for option, value in (("--set", "data.base=mini"), ("--model", "x.onnx")):
         code, _, err = unspur("audit", run, option, value)
         assert code == 2 and f"leave {option} out" in err

@@ -14,6 +14,7 @@ from unspur.cli.catalogs import archs, methods
 from unspur.cli.compare import compare
 from unspur.cli.data import data_app
 from unspur.cli.papers import reproduce
+from unspur.cli.repair import repair
 from unspur.cli.shared import (
     Arch,
     DataDir,
@@ -61,7 +62,7 @@ def unspur(
 
     Start with `unspur demo`: it needs no data and writes a page that shows a classifier taking a shortcut.
 
-    Your own images: `unspur audit PHOTOS`, then `unspur train erm folder --set data.root=PHOTOS`.
+    Your own images: `unspur audit PHOTOS`, then `unspur repair PHOTOS`.
     """
 
 
@@ -212,6 +213,7 @@ def _print_outcome(result: Result, as_json: bool) -> None:
 
 
 app.command(rich_help_panel=FIRST)(audit)
+app.command(rich_help_panel=FIRST)(repair)
 app.command(rich_help_panel=FIRST)(predict)
 app.command(rich_help_panel=FIRST)(export)
 app.command(rich_help_panel=MORE)(methods)

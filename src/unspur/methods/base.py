@@ -123,6 +123,10 @@ class Method(abc.ABC):
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:  # noqa: B027 (most have nothing to ask)
         """Raise an error that says what is wrong with a model or data and what to do."""
 
+    def settled(self) -> Method:
+        """The method with whatever its settings name on disk read in: a run's configuration must hold all of it."""
+        return self
+
     @property
     def loss(self) -> Loss:
         """What the method's first recipe minimises; the probe for a learning rate does too."""

@@ -31,6 +31,7 @@ from unspur.methods.mmd_aae import MMDAAE
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
 from unspur.methods.spectral_decoupling import SpectralDecoupling
+from unspur.methods.swap import Swap
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.methods.vrex import VREx
@@ -64,6 +65,7 @@ METHODS: dict[str, type[Method]] = {
     "mrm": MRM,
     "randmask": RandMask,
     "spectral_decoupling": SpectralDecoupling,
+    "swap": Swap,
     "ule": ULE,
     "ule_last_layer": ULELastLayer,
     "vrex": VREx,

@@ -15,7 +15,7 @@ from unspur.methods.base import Baseline, Fit, Method
 from unspur.parts.heads import Compare, Eq3
 from unspur.parts.last_layer import Cached, ChosenBy, Plan, cached, cached_apart, check_head, require_trainable, search
 from unspur.parts.opposition import Distance, Over
-from unspur.parts.select import Rule, few_mined_warnings, validation_groups
+from unspur.parts.select import GroupRule, few_mined_warnings, validation_groups
 from unspur.parts.student import Scale, new_student
 from unspur.train.session import Session
 
@@ -54,7 +54,7 @@ class ULELastLayer(Method):
     every: int = 10  # epochs from one look at the validation set to the next
     batch_size: int = 128
     momentum: float = 0.9
-    rule: Rule = "mined_group"  # what is best: worst_group (needs attributes), mined_group, worst_class or mean
+    rule: GroupRule = "mined_group"  # what is best: worst_group (needs attributes), mined_group, worst_class or mean
     student: str | None = None  # its architecture; none: the teacher's features, with a head drawn anew
     student_weights: str | None = None  # what it begins with, as arch.weights; none: its architecture's default
     over: Over = "batch"  # what N(.) takes its maximum over: the whole batch, or each sample

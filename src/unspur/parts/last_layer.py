@@ -172,11 +172,11 @@ class GridSearch:
 
     def give(self, teacher: nn.Module, student: nn.Module | None = None) -> None:
         """Put the best heads into the networks; of features side by side a student's are the last."""
-        _set_head(teacher, **self.best["teacher"])
+        set_head(teacher, **self.best["teacher"])
         if student is not None:
             width = head_of(student).in_features
             weight, bias = self.best["student"]["weight"][:, -width:], self.best["student"]["bias"]
-            _set_head(student, weight, bias)
+            set_head(student, weight, bias)
 
     def chosen(self) -> dict[str, Any]:
         """The best setting, its epoch and its score."""
@@ -204,7 +204,8 @@ def _head(network: nn.Module, train: Split, session: Session) -> Head:
 
 
 @torch.no_grad()
-def _set_head(model: nn.Module, weight: Tensor, bias: Tensor | None) -> None:
+def set_head(model: nn.Module, weight: Tensor, bias: Tensor | None) -> None:
+    """Give the last layer of ``model`` these weights."""
     head = head_of(model)
     head.weight.copy_(weight[:, : head.in_features])
     if bias is not None:

@@ -7,6 +7,9 @@ Each rule of ``Rule`` divides the validation samples into groups:
 - ``mined_group``: by label and by whether a biased model is right, since a shortcut misleads where it is wrong; the
   mean over groups counts. Not the worst: among what a model gets wrong there are wrong labels, too.
 - ``mean``: all samples are one group.
+- ``swapped`` and ``swapped_worst``: by label, the samples being images whose cue was swapped in from another class
+  (parts/swapping.py), conflicting images made to order; the mean over classes counts, or the worst. Choose on other
+  copies than were trained on: what was trained on them is better there than elsewhere.
 
 ``BestOnMined`` chooses among the weights of one training.
 """
@@ -25,7 +28,10 @@ from unspur.train.losses import cross_entropy
 from unspur.train.moments import Carry, Moment
 from unspur.train.session import Session
 
-Rule = Literal["worst_group", "worst_class", "mined_group", "mean"]
+GroupRule = Literal["worst_group", "worst_class", "mined_group", "mean"]  # of ordinary validation images
+Rule = Literal[GroupRule, "swapped", "swapped_worst"]
+BY_LABEL: tuple[Rule, ...] = ("worst_class", "swapped", "swapped_worst")
+BY_MEAN: tuple[Rule, ...] = ("mined_group", "swapped")
 
 FEW = 10  # a group that was mined and has fewer samples is more likely to hold wrong labels than a shortcut's victims
 
@@ -39,7 +45,7 @@ def validation_groups(rule: Rule, val: Split, biased_wrong: Tensor | None = None
         raise UnspurError("There is no validation data to choose on; hold some out, or name one setting only.")
     if rule == "mean":
         return torch.zeros(len(val), dtype=torch.long)
-    if rule == "worst_class":
+    if rule in BY_LABEL:
         group: Tensor = val.y.unique(return_inverse=True)[1]
         return group
     if rule == "worst_group":
@@ -100,7 +106,7 @@ def scores(rule: Rule, correct: Tensor, group: Tensor) -> Tensor:
     (tensor([0.5000, 1.0000]), tensor([0.7500, 1.0000]))
     """
     accuracy = group_accuracies(correct, group)
-    return accuracy.mean(1) if rule == "mined_group" else accuracy.amin(1)
+    return accuracy.mean(1) if rule in BY_MEAN else accuracy.amin(1)
 
 
 def choose(rule: Rule, correct: Tensor, group: Tensor) -> int:

@@ -88,7 +88,7 @@ def configure(
         if (now := current_key(config.method, key)) != key:
             say(f"The setting {key} of {method} is now called {now}.")
         config = _with_setting(config, now, text)
-    return config
+    return replace(config, method=config.method.settled())
 
 
 def _with_setting(config: Config, key: str, text: str) -> Config:

@@ -26,6 +26,7 @@ from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
+from unspur.methods.swap import Swap
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.catalog import arch_named
@@ -156,6 +157,8 @@ def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> di
         return {"lam": round(min(0.5, max(method.lam, LAMBDA_STEPS / max(1, _steps(method.training, size)))), 2)}
     if isinstance(method, LargeLR):
         return {"probe.steps": PROBE_STEPS}
+    if isinstance(method, Swap) and rules is PRETRAINED:
+        return {"layers": "last"}
     if isinstance(method, ULELastLayer | BalancedLastLayer):
         epochs = _within(HEAD_STEPS / math.ceil(size.images / method.batch_size), HEAD_EPOCHS)
         values = {"epochs": epochs, "every": max(1, epochs // LOOKS)}

@@ -26,6 +26,7 @@ from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
+from unspur.methods.swap import Swap
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.base import head_of, memory_format
@@ -131,6 +132,8 @@ def summary(config: Config, size: SetSize) -> str:
         plan = method.plan
         settings = len(plan.lams) * len(plan.lrs) * len(plan.l2s)
         return f"{start}: {settings} heads on its features, {plan.epochs} epochs of batches of {plan.batch_size}"
+    if isinstance(method, Swap) and method.layers == "last":
+        return f"{start}: logistic regression on its features and those of {method.copies} copies of each"
     _, main = max(recipes(method), key=lambda found: found[1].epochs)
     epochs = f"{main.epochs} epoch{'' if main.epochs == 1 else 's'} of batches of {main.batch_size}"
     return f"{start}: {type(main).__name__} {main.lr:g} {main.schedule.name}, {epochs}"
@@ -146,6 +149,8 @@ def seconds(config: Config, size: SetSize) -> float:
         model = config.arch.build(stub).to(device)
         model.to(memory_format=memory_format(model))  # type: ignore[call-overload]
         image = _step_time(model, torch.zeros(TIMED, 3, pixels, pixels, device=device)) / TIMED
+    if isinstance(config.method, Swap) and config.method.layers == "last":
+        return FORWARD * image * size.images * (1 + config.method.copies)
     if isinstance(config.method, ULELastLayer | BalancedLastLayer):
         return FORWARD * image * size.images + _heads_time(model, config.method.plan, size)
     if isinstance(config.method, LogitsMethod) and config.arch.frozen == "backbone":
@@ -184,14 +189,15 @@ def _heads_time(model: nn.Module, plan: Plan, size: SetSize) -> float:
 def images_trained(method: Method, images: int) -> float:
     """How many images pass forward and backward, in units of a plain training's.
 
-    >>> from unspur.methods.erm import ERM
-    >>> images_trained(ERM(), 1000)  # four epochs
+    >>>     >>> images_trained(ERM(), 1000)  # four epochs
     4000.0
     """
     epochs = {key: float(recipe.epochs) for key, recipe in recipes(method)}
     if isinstance(method, MaskTune | RandMask):
         rounds = method.iterations if isinstance(method, MaskTune) else 1
         epochs["masked"] = rounds * (1 + 2 * FORWARD)  # maps, fine-tuning and a look at the result
+    elif isinstance(method, Swap):
+        epochs["erm"] *= not method.cues  # a biased model, where nobody says what to swap
     elif isinstance(method, JTT):
         epochs["training"] *= 1 + MINED * (method.up - 1)
     elif isinstance(method, ULE):

@@ -41,7 +41,7 @@ def run(
     nodes: int = 1,
     resume: bool = False,
     follow: int | None = None,
-    progress: bool = False,
+    progress: bool | Progress = False,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> Result:
     """Do the run that ``config`` describes, or find it done, and return its result.
@@ -49,8 +49,9 @@ def run(
     An unfinished folder needs ``resume``. Mistakes in the configuration are found before anything is written. With
     ``follow``, a penultimate neuron's number, each epoch's line of metrics.jsonl also shows where attributions lie and
     how much of what that neuron fires for is spurious; the weights are the same with and without. ``files`` are those
-    in ``data_dir``, where a command has listed them already. With several ``nodes`` torchrun starts this on each of
-    them, ``devices`` times; the first of these processes returns the result, the others an empty one.
+    in ``data_dir``, where a command has listed them already. ``progress`` shows a bar, or whatever it is given to. With
+    several ``nodes`` torchrun starts this on each of them, ``devices`` times; the first of these processes returns the
+    result, the others an empty one.
     """
     if devices < 1:
         raise UnspurError(f"--devices must be at least 1 but got {devices}.")
@@ -68,7 +69,7 @@ def run(
         _followed(config, loaded.data, follow).check(loaded.model)
     if nodes > 1:
         fabric = fabric_for(config, devices=devices, num_nodes=nodes, strategy="ddp")
-        return _on_machines(fabric, stored, loaded, progress, follow, say)
+        return _on_machines(fabric, stored, loaded, bool(progress), follow, say)
     with stored.working(say):
         if (result := stored.result()) and result["status"] in ENDED:  # another process has done it by now
             return result
@@ -77,7 +78,7 @@ def run(
             return _work(fabric_for(config), stored, lambda: loaded, progress, follow)
         fabric = fabric_for(config, devices=devices, strategy="ddp_spawn")
         load = partial(_load, config, data_dir)  # each process for itself
-        rest: dict[str, Any] = {"stored": stored, "load": load, "progress": progress, "follow": follow}
+        rest: dict[str, Any] = {"stored": stored, "load": load, "progress": bool(progress), "follow": follow}
         together: Result = fabric.launch(partial(_work_together, **rest))
         return together
 
@@ -130,10 +131,13 @@ def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
     return Attributions(data.train, config.data.regions(data.sample_shape), neuron, config.seed)
 
 
-def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool, follow: int | None = None) -> Result:
+def _work(
+    fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool | Progress, follow: int | None = None
+) -> Result:
     config, leader = stored.config, fabric.is_global_zero
-    bar = ProgressBar(config.method.name) if progress and leader else None
-    session = Session(fabric, stored.folder, bar or silent)
+    bar = ProgressBar(config.method.name) if progress is True and leader else None
+    show: Progress = progress if callable(progress) else bar or silent
+    session = Session(fabric, stored.folder, show)
 
     def end(status: Status, **rest: Any) -> Result:
         # Every rank comes here; one writes, and what it returns is the run's result.
@@ -147,7 +151,7 @@ def _work(fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: boo
             followed = [] if follow is None else [_followed(config, data, follow)]
             session.observer = Together([Dynamics(data.train), *followed])
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
-            return end("done", **(_found(stored, fit, data, bar or silent) if leader else {}))
+            return end("done", **(_found(stored, fit, data, show) if leader else {}))
         except Diverged as error:
             return end("diverged", reason=str(error), stage=error.stage, step=error.step)
         except Exception as error:

@@ -83,14 +83,18 @@ class Passes:
 
     def batches(self, place: Place, number: int, first: int, steps: int) -> Generator[Drawn, None, None]:
         split, size, stage, session = place
-        seed, ranks = session.seed, session.fabric.world_size
-        rank = (session.fabric.global_rank,) if self.by_rank else ()
-        order = stream(seed, stage, number, "order")
+        ranks, order = session.fabric.world_size, stream(session.seed, stage, number, "order")
         if self.times is None:
             batches = epoch_batches(len(split), size, order, ranks)
         else:
             repeated = torch.arange(len(split)).repeat_interleave(self.times)
             batches = [repeated[index] for index in epoch_batches(len(repeated), size, order, ranks)]
+        yield from self.drawn(place, number, batches)
+
+    def drawn(self, place: Place, number: int, batches: Sequence[Tensor]) -> Generator[Drawn, None, None]:
+        """This rank's part of each of the batches of epoch ``number``, moved at random."""
+        split, _, stage, session = place
+        seed, rank = session.seed, (session.fabric.global_rank,) if self.by_rank else ()
         moves = stream(seed, stage, number, "augment", *rank)
         with seeded(seed, stage, number, *rank):
             parts = [place.part(index) for index in batches]

@@ -33,7 +33,7 @@ def test_a_quick_network_leans_on_the_only_thing_there_is_to_learn(tmp_path, no_
     root = write_set(tmp_path / "set", change=corner, conflict=0.05)
     result = audit(listed(list_folder(root)), target="folder", settings=Settings(local=False))
     assert result.model == "the audit's quick network"
-    assert result.verdict == "leans" and result.next == "unspur train masktune folder"
+    assert result.verdict == "leans" and result.next == "unspur repair folder"
     assert result.findings[0].reliance.follows_cue > result.findings[0].reliance.control + 0.3
     assert result.estimated_worst_group < 0.5  # it is wrong where the mark is wrong
 

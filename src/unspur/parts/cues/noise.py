@@ -38,10 +38,16 @@ class Noise:
     def _with(self, images: Tensor, wanted: Tensor) -> Tensor:
         own = self.measure(images)
         more = (wanted**2 - own**2).clamp_min(0).sqrt()[:, :, None, None]
-        drawn = torch.randn(images.shape, generator=stream(self.seed, "cue noise"))
+        drawn = self._drawn(images)
         less = (1 - wanted / own.clamp_min(1e-4)).clamp(0, 1)[:, :, None, None]
         smooth = functional.avg_pool2d(functional.pad(images, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
         fine = images - smooth
         # Detail well above the noise is an edge and stays.
         noise_like = torch.exp(-((fine / (3 * own[:, :, None, None] + 1e-4)) ** 2))
         return (images - less * noise_like * fine + more * drawn).clamp(0, 1)
+
+    def _drawn(self, images: Tensor) -> Tensor:
+        """Noise of deviation 1 that depends on each image alone, not on those beside it."""
+        field = torch.randn(2 * images[0].numel(), generator=stream(self.seed, "cue noise"))
+        start = (images.double().sum((1, 2, 3)) * 997).long() % images[0].numel()
+        return torch.stack([field[first : first + images[0].numel()] for first in start.tolist()]).view_as(images)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from unspur.core.progress import silent
@@ -16,6 +16,7 @@ from unspur.practice.audit.model import Model, ModelToTest, quick_model
 from unspur.practice.audit.power import detectable
 from unspur.practice.audit.suspects import rank_suspects, surest, with_suspects, worst_estimate
 from unspur.practice.audit.swap_test import swap_test
+from unspur.practice.audit.swappable import swappable
 from unspur.practice.audit.verdict import judge
 
 Progress = Callable[[str, float], None]  # a stage, and how far it is (0 to 1)
@@ -78,7 +79,8 @@ def examine(
         findings, accuracy = _with_model(findings, data, tested, settings.seed, progress)
         seconds["model"] = time.monotonic() - began - seconds["data"]
         progress("model", 1)
-    return Examined(_result(data, found, findings, tested, accuracy, target, seconds), data, tested)
+    result = _result(data, found, findings, tested, accuracy, target, seconds)
+    return Examined(replace(result, run=model.run if model else None), data, tested)
 
 
 def _with_model(
@@ -119,6 +121,7 @@ def _result(
         classes=data.classes,
         tested=found.tested,
         findings=tuple(findings),
+        cues=swappable(findings),
         leak_map=found.leak_map,
         pattern_map=found.pattern_map,
         model=model.name if model else None,
@@ -126,6 +129,7 @@ def _result(
         estimated_worst_group=worst_estimate(findings),
         suspects=rank_suspects(findings, data),
         next=judgement.next,
+        target=target,
         notes=found.notes,
         seconds=seconds,
     )

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from unspur.parts.cues.base import Cue
-from unspur.parts.cues.colour import Colour
-from unspur.parts.cues.compression import Compression
-from unspur.parts.cues.noise import Noise
-from unspur.parts.cues.sharpness import Sharpness
-from unspur.parts.cues.tone import Tone
+from unspur.parts.cues.texts import WHOLE
 
-SCENE_CUES: dict[str, Cue] = {
-    "colour": Colour(),
-    "brightness": Tone(contrast=False),
-    "contrast": Tone(brightness=False),
-}
-TRACE_CUES: dict[str, Cue] = {
-    "tone": Tone(channels=True),
-    "noise": Noise(),
-    "sharpness": Sharpness(),
-    "compression": Compression(),
-    "parity": Sharpness(),
+SCENE_CUES: dict[str, Cue] = {family: WHOLE[family] for family in ("colour", "brightness", "contrast")}
+TRACE_CUES: dict[str, Cue] = {family: WHOLE[family] for family in ("tone", "noise", "sharpness", "compression")} | {
+    "parity": WHOLE["sharpness"]
 }
 TRACE_WORDS = {
     "tone": "a tone curve or white balance (which values the channels use)",

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from unspur.core.files import replacing
 from unspur.parts.cues.base import Cue
+from unspur.parts.cues.texts import cue_text
 
 Kind = Literal["place", "image", "file"]
 Grade = Literal["informative", "context", "leaks"]  # of a finding; the model can turn it into `leans`
@@ -39,6 +40,7 @@ class FindingJSON(TypedDict):
     suspects: int | None
     accuracy_on_suspects: float | None
     suspects_ci95: list[float] | None
+    cue: str | None  # as parts/cues/texts.py writes it; None: it cannot be moved between images, or only by a network
 
 
 class TestedJSON(TypedDict):
@@ -121,6 +123,7 @@ class Finding:
             "suspects": None if self.suspects is None else len(self.suspects),
             "accuracy_on_suspects": None if self.accuracy_on_suspects is None else round(self.accuracy_on_suspects, 4),
             "suspects_ci95": None if self.suspects_ci95 is None else [round(bound, 4) for bound in self.suspects_ci95],
+            "cue": None if self.cue is None else cue_text(self.cue),
         }
 
 
@@ -141,12 +144,15 @@ class AuditJSON(TypedDict):
     classes: list[str]
     tested: list[TestedJSON]
     findings: list[FindingJSON]
+    cues: list[str]  # what `unspur train swap --set audit=...` swaps
     leak_map: list[list[float]]
     pattern_map: list[list[float]]
     model: str | None
     model_accuracy: float | None
     estimated_worst_group: float | None
     next: str
+    target: str  # the data as `unspur train` takes them
+    run: str | None  # the run whose model was tested
     notes: list[str]
     seconds: dict[str, float]
 
@@ -162,6 +168,7 @@ class Audit:
     classes: tuple[str, ...]
     tested: tuple[Tested, ...]
     findings: tuple[Finding, ...]  # the gravest first
+    cues: tuple[str, ...]  # to be swapped (swappable.py)
     leak_map: Tensor  # (rows, columns) balanced accuracy from each cell's statistics
     pattern_map: Tensor  # the same from fine detail at fixed pixels
     model: str | None  # what was tested for reliance; None: nothing
@@ -169,6 +176,8 @@ class Audit:
     estimated_worst_group: float | None
     suspects: tuple[Suspect, ...]
     next: str
+    target: str
+    run: str | None = None
     notes: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -184,12 +193,15 @@ class Audit:
                 {"what": each.what, "tests": each.tests, "best": each.best, "power": each.power} for each in self.tested
             ],
             "findings": [finding.as_json() for finding in self.findings],
+            "cues": list(self.cues),
             "leak_map": [[round(value, 4) for value in row] for row in self.leak_map.tolist()],
             "pattern_map": [[round(value, 4) for value in row] for row in self.pattern_map.tolist()],
             "model": self.model,
             "model_accuracy": None if accuracy is None else round(accuracy, 4),
             "estimated_worst_group": None if worst is None else round(worst, 4),
             "next": self.next,
+            "target": self.target,
+            "run": self.run,
             "notes": list(self.notes),
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
         }

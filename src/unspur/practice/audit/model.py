@@ -83,6 +83,7 @@ class ModelToTest:
     content: str  # what tells it from other models, such as a hash of its file: part of an audit's key
     make: Callable[[Collected], Model]
     side: int | None = None  # pixels that it is used to; None: any
+    run: str | None = None  # the folder of the run that it comes from
 
 
 def given_model(

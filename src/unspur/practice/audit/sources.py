@@ -36,9 +36,8 @@ class RunToAudit(NamedTuple):
     def model(self) -> ModelToTest:
         """The run's model; its weights tell it from others."""
         weights = (self.run.folder / "model.safetensors").read_bytes()
-        return ModelToTest(
-            str(self.run.folder), hashlib.sha256(weights).hexdigest()[:32], self._on, max(self.data.sample_shape[1:])
-        )
+        folder, content = str(self.run.folder), hashlib.sha256(weights).hexdigest()[:32]
+        return ModelToTest(folder, content, self._on, max(self.data.sample_shape[1:]), folder)
 
     def _on(self, collected: Collected) -> Model:
         """The run's model, to be tested on the pictures that it was not trained on."""

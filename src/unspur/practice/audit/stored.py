@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -17,10 +18,11 @@ from unspur.errors import UnspurError
 from unspur.practice.audit.audit import Progress, Settings, examine
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.collected_file import read_collected, write_collected
-from unspur.practice.audit.findings import AuditJSON, write_suspects
+from unspur.practice.audit.findings import Audit, AuditJSON, write_suspects
 from unspur.practice.audit.image_source import MOST_IMAGES, Source, sampled
 from unspur.practice.audit.model import ModelToTest
 from unspur.practice.audit.page import write_audit_page
+from unspur.practice.audit.verdict import REPAIR
 from unspur.version import __version__
 
 CONFIG, FINDINGS, PAGE, SUSPECTS = "config.json", "findings.json", "audit.html", "suspects.csv"
@@ -74,6 +76,7 @@ def audit_into(
     data = _collected(folder, config, source, settings, progress)
     looked = time.monotonic() - began
     done = examine(data, looked, target=target, model=model, settings=settings, progress=progress)
+    done = done._replace(audit=_going_on(done.audit, folder))
     write_suspects(folder / SUSPECTS, done.audit.suspects)
     write_audit_page(folder / PAGE, name, done, seed=settings.seed)
     write_json(folder / FINDINGS, done.audit.as_json())
@@ -90,6 +93,12 @@ def _collected(folder: Path, config: AuditConfig, source: Source, settings: Sett
     write_json(folder / CONFIG, config)
     write_collected(folder / COLLECTED, data)
     return data
+
+
+def _going_on(found: Audit, folder: Path) -> Audit:
+    """The audit, whose next command goes on from its folder where something is to be repaired."""
+    repairs = found.next.startswith(REPAIR)
+    return replace(found, next=f"{REPAIR} {shlex.quote(str(folder))}") if repairs else found
 
 
 def config_of(source: Source, settings: Settings, model: ModelToTest | None) -> AuditConfig:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unspur.data.catalog import DATASETS
+from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError, require, unknown
 from unspur.practice.audit.image_source import Source
 from unspur.practice.audit.model import ModelToTest
@@ -40,23 +41,28 @@ def target_named(
         model = run.model()
         source = replace(run.source, side=model.side)
         return Target(path.resolve().name, source, train_words(run.run.config.data), model)
-    if what in DATASETS:
-        name, spec = what, configure_data(what, settings)
-    elif path.is_dir():
-        name, spec = path.resolve().name, configure_data("folder", [f"data.root={what}", *settings])
-    elif path.is_file():
-        require(
-            path.suffix.lower() in TABLES,
-            f"{what} is a file, but neither a folder of images nor a table (.csv, .tsv or .txt); name one of these.",
-        )
-        own = [f"data.root={path.parent}", f"data.csv={path.name}"]
-        name, spec = path.stem, configure_data("folder", [*own, *settings])
-    else:
-        near = str(unknown("data set", what, DATASETS))
-        hint = near.partition(". ")[2] if "Did you mean" in near else "`unspur data list` names the data sets."
-        raise UnspurError(f"There is no folder, table, run or data set '{what}'. {hint}")
+    name, spec = data_named(what, settings)
     source = source_of(spec, data_dir)
     if onnx is None:
         return Target(name, source, train_words(spec), None)
     given = onnx_model(onnx, source.classes)
     return Target(name, replace(source, side=given.side), train_words(spec), given)
+
+
+def data_named(what: str, settings: Sequence[str] = ()) -> tuple[str, DataSpec]:
+    """The data set, folder or table that ``what`` names, and what to call it."""
+    path = Path(what).expanduser()
+    if what in DATASETS:
+        return what, configure_data(what, settings)
+    if path.is_dir():
+        return path.resolve().name, configure_data("folder", [f"data.root={what}", *settings])
+    if path.is_file():
+        require(
+            path.suffix.lower() in TABLES,
+            f"{what} is a file, but neither a folder of images nor a table (.csv, .tsv or .txt); name one of these.",
+        )
+        own = [f"data.root={path.parent}", f"data.csv={path.name}"]
+        return path.stem, configure_data("folder", [*own, *settings])
+    near = str(unknown("data set", what, DATASETS))
+    hint = near.partition(". ")[2] if "Did you mean" in near else "`unspur data list` names the data sets."
+    raise UnspurError(f"There is no folder, table, run or data set '{what}'. {hint}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from unspur.practice.audit.findings import Finding, Verdict
 
-REPAIR = "unspur train masktune"  # needs no group labels, and fits whatever a model looks at too much
+REPAIR = "unspur repair"
 TRAIN = "unspur train erm"
 SAVE_AGAIN = "save all images in the same way, then audit again"  # no training takes a file's property away
 

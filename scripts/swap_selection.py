@@ -1,0 +1,211 @@
+"""How well rules without group labels rank models by their true worst group: results/swap-selection.json and a plot.
+
+    python scripts/swap_selection.py [--cue cells:8x8:ffe7c3c3c3c38383] [--data-dir DIR]
+
+The models are heads on frozen features of `petscapes` (whose audit finds the cue): plain, with classes or true groups
+counting the same, and swap with 1, 2 or 4 copies in three shares, each with seven strengths of L2. Validation images
+are once as published, every group alike often, and once drawn like the training images, 95 % aligned, as a user's are.
+Rank correlation is Spearman's with the worst group of the test set; regret is what the chosen model lacks to the best
+one there, in points.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from unspur.core.files import write_json, write_text
+from unspur.core.seeds import derive, stream
+from unspur.data.base import Split, aligned_with, groups_of
+from unspur.data.catalog import load
+from unspur.metrics.correlation import rank_correlation
+from unspur.parts.cues.texts import cues_of
+from unspur.parts.features import features_of
+from unspur.parts.heads import Head
+from unspur.parts.last_logistic import STRENGTHS, Judged
+from unspur.parts.logistic_path import logistic_path
+from unspur.parts.select import Rule, choose, group_accuracies, mined_groups, scores, validation_groups
+from unspur.parts.swapping import CueExchange, with_copies
+from unspur.runs.defaults import PIXELS, usual_network
+from unspur.train.session import Session
+from unspur.version import commit
+
+FILE, PLOT = Path("results/swap-selection.json"), Path("docs/swap-selection.svg")
+COPIES, JUDGED = 4, 3
+CUE = "cells:8x8:ffe7c3c3c3c38383"  # the audit's, as results/swap.json has it
+
+
+class Named(NamedTuple):
+    """A head, and how it was trained."""
+
+    name: str
+    head: Head
+
+
+def heads(x: Tensor, y: Tensor, copies: Tensor, group: Tensor) -> Iterator[Named]:
+    """Every model of the study."""
+    n = len(x)
+    weights = {"plain": None, "classes": _alike(y), "true groups": _alike(group)}
+    for name, weight in weights.items():
+        for l2, head in zip(STRENGTHS, logistic_path(x, y, STRENGTHS, 2, weight=weight), strict=True):
+            yield Named(f"{name}, L2 {l2:g}", head)
+    for count in (1, 2, COPIES):
+        for share in (0.25, 0.5, 0.75):
+            both, labels = torch.cat([x, copies[: count * n]]), y.repeat(1 + count)
+            weight = torch.full((len(both),), share / (count * n))
+            weight[:n] = (1 - share) / n
+            weight = weight / torch.bincount(labels, weight)[labels]
+            path = logistic_path(both, labels, STRENGTHS, 2, weight=weight.float())
+            for l2, head in zip(STRENGTHS, path, strict=True):
+                yield Named(f"swap, copies {count}, share {share}, L2 {l2:g}", head)
+
+
+def _alike(group: Tensor) -> Tensor:
+    return 1 / torch.bincount(group)[group].float()
+
+
+def right(models: list[Named], x: Tensor, y: Tensor) -> Tensor:
+    """(models, samples): what each gets right."""
+    return torch.stack([functional.linear(x, *each.head).argmax(1) == y for each in models])
+
+
+def like_training(val: Split, train: Split) -> Tensor:
+    """Validation images of which 5 % conflict, as in training: all aligned ones, and so many of the others."""
+    aligned = aligned_with(train, val)
+    assert aligned is not None
+    follow, against = aligned.nonzero().squeeze(1), (~aligned).nonzero().squeeze(1)
+    some = torch.randperm(len(against), generator=stream(0, "conflicting"))[: round(len(follow) / 19)]
+    return torch.cat([follow, against[some]]).sort().values
+
+
+def study(models: list[Named], part: Split, x: Tensor, swapped_x: Tensor, truth: Tensor) -> list[Any]:
+    """Each rule's rank correlation and regret, on validation images and their copies."""
+    correct = right(models, x, part.y)
+    swapped = right(models, swapped_x, part.y.repeat(JUDGED))
+    strongest = next(number for number, each in enumerate(models) if each.name == f"plain, L2 {max(STRENGTHS):g}")
+    by_label = validation_groups("swapped", part)
+    judged: dict[str, tuple[Rule, Tensor, Tensor]] = {
+        "swapped, mean of classes": ("swapped", swapped, by_label.repeat(JUDGED)),
+        "swapped, worst class": ("swapped_worst", swapped, by_label.repeat(JUDGED)),
+        "mined groups": ("mined_group", correct, mined_groups(part.y, ~correct[strongest])),
+        "worst class": ("worst_class", correct, by_label),
+        "average": ("mean", correct, torch.zeros(len(part), dtype=torch.long)),
+        "worst group (needs group labels)": ("worst_group", correct, groups_of(part).id),
+    }
+    rows = []
+    for name, (rule, hits, group) in judged.items():
+        score = scores(rule, hits, group)
+        chosen = choose(rule, hits, group)
+        rows.append(
+            {
+                "rule": name,
+                "rank correlation": round(rank_correlation(score.tolist(), truth.tolist()) or 0.0, 3),
+                "regret": round(100 * float(truth.max() - truth[chosen]), 1),
+                "chosen": models[chosen].name,
+                "worst group": round(100 * float(truth[chosen]), 1),
+                "scores": [round(100 * value, 2) for value in score.tolist()],
+            }
+        )
+    return rows
+
+
+def own_choice(
+    models: list[Named], part: Split, swapped_x: Tensor, test_right: Tensor, group: Tensor
+) -> dict[str, Any]:
+    """What swap itself keeps of its default setting's strengths, and the groups of the test set with that."""
+    places = [n for n, each in enumerate(models) if each.name.startswith(f"swap, copies {COPIES}, share 0.5, ")]
+    by_label = validation_groups("swapped", part).repeat(JUDGED)
+    judged = Judged(swapped_x, part.y.repeat(JUDGED), by_label, JUDGED)
+    chosen = places[judged.steadiest([models[place].head for place in places], STRENGTHS)]
+    accuracy = group_accuracies(test_right[chosen : chosen + 1], group)[0]
+    return {
+        "chosen": models[chosen].name,
+        "worst group": round(100 * float(accuracy.min()), 1),
+        "mean of groups": round(100 * float(accuracy.mean()), 1),
+    }
+
+
+def plot(rows: list[Any], truth: list[float]) -> str:
+    """The score of each rule against the true worst group, a panel a rule."""
+    side, gap, panels = 180, 46, []
+    for number, row in enumerate(rows):
+        left, top = gap + (number % 3) * (side + gap), gap + (number // 3) * (side + gap + 14)
+        low, high = min(row["scores"]), max(row["scores"])
+        points = "".join(
+            f'<circle cx="{left + side * (x - low) / max(high - low, 1e-9):.1f}" '
+            f'cy="{top + side * (1 - (y - min(truth)) / (max(truth) - min(truth))):.1f}" r="2.5"/>'
+            for x, y in zip(row["scores"], truth, strict=True)
+        )
+        label = f"{row['rule']}: {row['rank correlation']:+.2f}"
+        panels.append(
+            f'<rect x="{left}" y="{top}" width="{side}" height="{side}" fill="none" stroke="#999"/>'
+            f'<text x="{left}" y="{top - 6}">{label}</text><text x="{left}" y="{top + side + 13}">{low:.0f}</text>'
+            f'<text x="{left + side}" y="{top + side + 13}" text-anchor="end">{high:.0f}</text>{points}'
+        )
+    size = 3 * (side + gap) + gap, 2 * (side + gap + 14) + gap
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" font-family="sans-serif" '
+        f'font-size="11" fill="#246"><title>Score of each rule (across) against the true worst group (up, '
+        f"{min(truth):.0f} to {max(truth):.0f} %), a dot a model; beside the rule its rank correlation</title>"
+        f"{''.join(panels)}</svg>\n"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cue", default=CUE)
+    parser.add_argument("--data-dir", type=Path)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    data, session = load("petscapes", args.data_dir, size=PIXELS), Session()
+    model, exchange = usual_network().build(data, seed=0), CueExchange(cues_of([args.cue]))
+    test = data.tests["test"]
+    splits = {
+        "train": data.train,
+        "val": data.val,
+        "test": test,
+        "copies": with_copies(data.train, exchange, COPIES, derive(0, "swap"), originals=False),
+    }
+    # Donors are of the same validation images: of those like training, most show the cue of their class.
+    every, biased = torch.arange(len(data.val)), like_training(data.val, data.train)
+    parts = {"as published": data.val.subset(every), "like training": data.val.subset(biased)}
+    for name, part in parts.items():
+        splits[name] = with_copies(part, exchange, JUDGED, derive(0, "swap", "val"), originals=False)
+    features = {name: features_of(model, split, session, name) for name, split in splits.items()}
+    models = list(heads(features["train"], data.train.y, features["copies"], groups_of(data.train).id))
+    test_right, test_group = right(models, features["test"], test.y), groups_of(test).id
+    truth = scores("worst_group", test_right, test_group)
+    kept = {"as published": every, "like training": biased}
+    found = {
+        name: study(models, part, features["val"][kept[name]], features[name], truth) for name, part in parts.items()
+    }
+    write_json(
+        FILE,
+        {
+            "command": "python scripts/swap_selection.py",
+            "seed": 0,
+            "cue": args.cue,
+            "models": [each.name for each in models],
+            "worst groups": [round(100 * value, 2) for value in truth.tolist()],
+            "sizes": {"train": len(data.train), "val": len(every), "val like training": len(biased), "test": len(test)},
+            "rules": found,
+            "own choice": {
+                name: own_choice(models, part, features[name], test_right, test_group) for name, part in parts.items()
+            },
+            "commit": commit(),
+        },
+    )
+    write_text(PLOT, plot(found["like training"], [100 * value for value in truth.tolist()]))
+    for name, rows in found.items():
+        for row in rows:
+            print(name, row["rule"], row["rank correlation"], row["regret"], row["chosen"], row["worst group"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The table of swap: results/swap.json as lines of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+# What a set is scored by: the test set, the score, and how to call it. Sets are named as in swap.json, by their start.
+SCORED = {
+    "Colored MNIST": (("unbiased", "accuracy", "colour at random"),),
+    "Biased MNIST": (("biased", "accuracy", "squares on the wrong class"),),
+    "tagged, before it was": (("test", "accuracy", "all images"),),
+    "tagged": (("test", "conflicting_accuracy", "tag of the other class"), ("test", "accuracy", "all images")),
+    "petscapes": (
+        ("test", "worst_group_accuracy", "worst group"),
+        ("test", "mean_group_accuracy", "mean of groups"),
+    ),
+}
+
+
+def scored(name: str) -> Sequence[tuple[str, str, str]]:
+    """What the set ``name`` is scored by."""
+    return next(scores for start, scores in SCORED.items() if name.startswith(start))
+
+
+def swap_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """A row for each set and score: plain training and swap, mean and deviation over seeds, and the audit's cue."""
+    rows = []
+    for name in dict.fromkeys(row["set"] for row in found["rows"]):
+        own = [row for row in found["rows"] if row["set"] == name and row["status"] == "done"]
+        cues = next((", ".join(f"`{cue}`" for cue in row["cues"]) for row in own if row["cues"]), "none")
+        for test, score, called in scored(name):
+            cells = [_cell(own, method, test, score) for method in ("erm", "swap")]
+            rows.append([name, called, *cells, cues])
+    return rows
+
+
+def _cell(rows: Sequence[Mapping[str, Any]], method: str, test: str, score: str) -> str:
+    values = [100 * row["tests"][test][score] for row in rows if row["method"] == method]
+    if not values:
+        return ""
+    spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{fmean(values):.2f}{spread} ({len(values)})"
+
+
+def selection_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """A row for each rule: rank correlation and regret on both kinds of validation images."""
+    kinds = list(found["rules"].values())
+    return [
+        [
+            rows[0]["rule"],
+            *(cell for row in rows for cell in (f"{row['rank correlation']:+.2f}", f"{row['regret']:.1f}")),
+        ]
+        for rows in zip(*kinds, strict=True)
+    ]

@@ -1,0 +1,70 @@
+"""Cues as short texts: what an audit's findings.json and a run's configuration keep of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unspur.errors import UnspurError, unknown
+from unspur.parts.cues.base import Cue
+from unspur.parts.cues.cells import Cells
+from unspur.parts.cues.colour import Colour
+from unspur.parts.cues.compression import Compression
+from unspur.parts.cues.noise import Noise
+from unspur.parts.cues.sharpness import Sharpness
+from unspur.parts.cues.tone import Tone
+
+WHOLE: dict[str, Cue] = {  # cues of the whole image
+    "colour": Colour(),
+    "cast": Colour(brightness=True),
+    "brightness": Tone(contrast=False),
+    "contrast": Tone(brightness=False),
+    "tone": Tone(channels=True),
+    "noise": Noise(),
+    "sharpness": Sharpness(),
+    "compression": Compression(),
+}
+CELLS = "cells"
+
+
+def cue_text(cue: Cue) -> str | None:
+    """The cue as text; None for one that no text describes, such as what a network fires for.
+
+    Cells are written as a grid and the number whose bits they are, row by row.
+
+    >>> cue_text(Colour()), cue_text(Cells(2, 4, ((0, 1), (1, 3))))
+    ('colour', 'cells:2x4:41')
+    """
+    if isinstance(cue, Cells):
+        bits = "".join(str(int((r, c) in cue.cells)) for r in range(cue.rows) for c in range(cue.columns))
+        return f"{CELLS}:{cue.rows}x{cue.columns}:{int(bits, 2):0{-(-len(bits) // 4)}x}"
+    return next((text for text, known in WHOLE.items() if known == cue), None)
+
+
+def cue_of(text: str) -> Cue:
+    """The cue that ``cue_text`` wrote.
+
+    >>> cue_of("cells:2x4:41")
+    Cells(rows=2, columns=4, cells=((0, 1), (1, 3)))
+    """
+    if text in WHOLE:
+        return WHOLE[text]
+    kind, _, rest = text.partition(":")
+    if kind != CELLS:
+        raise unknown("cue", text, [*WHOLE, f"{CELLS}:8x8:c0c0000000000000"])
+    grid, _, digits = rest.partition(":")
+    try:
+        rows, columns = (int(side) for side in grid.split("x"))
+        bits = f"{int(digits, 16):0{rows * columns}b}"
+    except ValueError:
+        rows, columns, bits = 0, 0, ""
+    if not 0 < rows * columns == len(bits):
+        raise UnspurError(
+            f"Cells are written like cells:8x8:c0c0000000000000 (rows, columns, a bit for each cell) but got '{text}'."
+        )
+    cells = tuple(divmod(place, columns) for place, bit in enumerate(bits) if bit == "1")
+    return Cells(rows, columns, cells)
+
+
+def cues_of(texts: Sequence[str]) -> tuple[Cue, ...]:
+    """Several cues, the first to be swapped first."""
+    return tuple(cue_of(text) for text in texts)

@@ -1,0 +1,81 @@
+"""Logistic regression as the last layer of a frozen network, its strength of L2 chosen on validation images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from unspur.data.base import Split
+from unspur.errors import require
+from unspur.models.base import head_of
+from unspur.parts.features import features_of
+from unspur.parts.heads import Head
+from unspur.parts.logistic_path import logistic_path
+from unspur.parts.select import choose, scores, validation_groups
+from unspur.train.session import Session
+
+STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of L2
+Layers = Literal["all", "last"]  # what a method trains
+
+
+def require_strengths(l2s: Sequence[float]) -> None:
+    """Stop at strengths of L2 that are none."""
+    require(bool(l2s), "l2s needs at least one value.")
+    for l2 in l2s:
+        require(l2 > 0, f"l2s must be above 0 but got {l2}.")
+
+
+def fit_plain(model: nn.Module, train: Split, l2s: Sequence[float], session: Session) -> list[Head]:
+    """A head for each strength on the features of the training images, which are found under stage ``features``."""
+    return logistic_path(features_of(model, train, session, "features"), train.y, l2s, head_of(model).out_features)
+
+
+class Judged(NamedTuple):
+    """Images by whose features heads are judged, as the mean over classes; without any, the first head is the best."""
+
+    x: Tensor | None
+    y: Tensor
+    group: Tensor
+    copies: int = 1  # of each image, one after the other: an image counts once, however many there are of it
+
+    @classmethod
+    def of(cls, model: nn.Module, split: Split | None, session: Session, stage: str, copies: int = 1) -> Judged:
+        """The samples of ``split``: validation images as they are, or copies of them with swapped cues."""
+        if split is None:
+            none = torch.zeros(0, dtype=torch.long)
+            return cls(None, none, none)
+        x, group = features_of(model, split, session, stage), validation_groups("swapped", split)
+        return cls(x, split.y, group, copies)
+
+    def best(self, heads: Sequence[Head]) -> int:
+        return 0 if self.x is None else choose("swapped", self._right(heads), self.group)
+
+    def steadiest(self, heads: Sequence[Head], l2s: Sequence[float]) -> int:
+        """The head of the strongest L2 that is not worse than the best by more than the best's standard error."""
+        if self.x is None:
+            return 0
+        right, best = self._right(heads), self.best(heads)
+        images = right.double().view(len(heads), self.copies, -1).mean(1)[best]
+        group = self.group[: len(images)]
+        labels = group.unique()
+        errors = torch.stack([images[group == label].var() / (group == label).sum() for label in labels])
+        error = float(errors.sum().sqrt() / len(labels))
+        score = scores("swapped", right, self.group).tolist()
+        near = [number for number in range(len(heads)) if score[number] >= score[best] - error]
+        return max(near, key=lambda number: l2s[number])
+
+    def scores(self, heads: Sequence[Head]) -> list[float | None]:
+        """The mean over classes of each head's accuracy."""
+        if self.x is None:
+            return [None] * len(heads)
+        found: list[float | None] = scores("swapped", self._right(heads), self.group).tolist()
+        return found
+
+    def _right(self, heads: Sequence[Head]) -> Tensor:
+        assert self.x is not None
+        logits = [functional.linear(self.x, head.weight, head.bias) for head in heads]
+        return torch.stack([each.argmax(1).cpu() == self.y for each in logits])

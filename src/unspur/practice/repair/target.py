@@ -1,0 +1,86 @@
+"""What `unspur repair` was pointed at: images, a run, or an audit of either."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from unspur.core.files import read_json
+from unspur.data.base import Dataset
+from unspur.data.catalog import DATASETS
+from unspur.data.files.fetch import DataFiles
+from unspur.data.spec import DataSpec
+from unspur.errors import require
+from unspur.practice.audit.audit import Settings
+from unspur.practice.audit.findings import AuditJSON
+from unspur.practice.audit.sources import run_source, source_of, train_words
+from unspur.practice.audit.stored import CONFIG, SUSPECTS, config_of, stored
+from unspur.practice.audit.target import data_named
+from unspur.runs.config import configure_data
+from unspur.runs.folder import Run
+
+
+class RepairTarget(NamedTuple):
+    """Images to train on, the model that is to be repaired, and what is known of both."""
+
+    name: str  # of the repair's folder
+    data: DataSpec
+    settings: tuple[str, ...]  # of the data, that the user gave
+    run: Path | None  # the user's model; None: plain training is the baseline
+    audit: Path | None  # None: it is made
+
+    @property
+    def words(self) -> str:
+        """The data as `unspur train` takes them."""
+        return train_words(self.data)
+
+
+def repair_target(what: str, settings: Sequence[str] = (), data_dir: Path | None = None) -> RepairTarget:
+    """What ``what`` names; a data set's name goes before a folder's."""
+    path = Path(what).expanduser()
+    if what in DATASETS or not (path / CONFIG).exists():
+        name, spec = data_named(what, settings)
+        return RepairTarget(name, spec, tuple(settings), None, None)
+    require(not settings, f"{what} has its own data; leave --set out, or name the images instead.")
+    if not (path / SUSPECTS).exists():
+        run = Run.open(path)
+        run.finished()
+        return RepairTarget(path.resolve().name, run.config.data, (), path, None)
+    return _audited(path, stored(path), data_dir)
+
+
+def _audited(folder: Path, found: AuditJSON, data_dir: Path | None) -> RepairTarget:
+    """The images of an audit, which must be the same as then."""
+    require(
+        "target" in found and "cues" in found,
+        f"{folder} was audited by an older version, which did not keep what to repair; audit the images again.",
+    )
+    data, *rest = shlex.split(found["target"])
+    spec = configure_data(data, [word for word in rest if word != "--set"])
+    run = None if found["run"] is None else Path(found["run"])
+    require(
+        run is None or (run / CONFIG).exists(),
+        f"{folder} is an audit of the run {run}, which is not there; put it back, or repair the images themselves.",
+    )
+    config = read_json(folder / CONFIG)
+    source = run_source(run, data_dir).source if run else source_of(spec, data_dir)
+    now = config_of(source, Settings(seed=int(config["settings"]["seed"])), None)
+    require(
+        now["content"] == config["content"],
+        f"{folder} is an audit of other images than {found['target']} has now; audit these again.",
+    )
+    return RepairTarget(folder.resolve().name, spec, (), run, folder)
+
+
+def unchanged(target: RepairTarget, files: DataFiles) -> Dataset:
+    """The data, after checking that a run's images are what it was trained on."""
+    data = target.data.load(files)
+    if target.run:
+        Run.open(target.run).require_unchanged(data)
+    require(
+        len(data.val) > 0,
+        "A repair is chosen on validation images, and there are none; hold some out (--set data.val=0.1).",
+    )
+    return data

@@ -1,0 +1,45 @@
+"""Which strength of L2 is kept."""
+
+import torch
+
+from unspur.parts.heads import Head
+from unspur.parts.last_logistic import Judged
+
+
+def judged(n=100):
+    """Half of each class; the feature is the label for all but what a head turns round."""
+    y = torch.arange(n) % 2
+    return Judged(torch.stack([y * 2.0 - 1, torch.arange(n) / n], 1), y, y)
+
+
+def head(wrong):
+    """Right but for the last images of class 0, the share ``wrong`` of them."""
+    return Head(torch.tensor([[0.0, 0.0], [100.0, 100.0]]), torch.tensor([0.0, 100 * wrong + 0.5]))
+
+
+def test_the_strongest_is_kept_that_is_within_a_standard_error_of_the_best():
+    data = judged()
+    heads = [head(0.06), head(0.10), head(0.40)]
+    # 3, 5 and 20 of 50 wrong in one class, none in the other
+    assert [round(score, 2) for score in data.scores(heads)] == [0.97, 0.95, 0.8]
+    # the best: 3 of 50 wrong in class 0, variance 0.0576 over 50, its root halved: an error of 0.017, so not 0.95
+    assert data.steadiest(heads, [0.1, 1.0, 10.0]) == 0
+    assert data.steadiest([head(0.06), head(0.08), head(0.40)], [0.1, 1.0, 10.0]) == 1
+    assert data.best([head(0.08), head(0.06)]) == 1
+
+
+def test_copies_of_an_image_are_no_more_evidence_than_one():
+    data = judged()
+    twice = Judged(data.x.repeat(2, 1), data.y.repeat(2), data.group.repeat(2), copies=2)
+    heads = [
+        head(0.06),
+        head(0.09),
+    ]  # 3 and 4 of 50: a difference of 0.01, an error of 0.017 however often it is counted
+    assert data.steadiest(heads, [0.1, 1.0]) == twice.steadiest(heads, [0.1, 1.0]) == 1
+    heads = [head(0.06), head(0.10)]  # 0.02 apart
+    assert data.steadiest(heads, [0.1, 1.0]) == twice.steadiest(heads, [0.1, 1.0]) == 0
+
+
+def test_without_images_to_judge_by_the_first_is_kept():
+    none = torch.zeros(0, dtype=torch.long)
+    assert Judged(None, none, none).steadiest([head(0.5), head(0.1)], [1.0, 2.0]) == 0

@@ -1,0 +1,93 @@
+"""Copies whose cue comes from another class's image."""
+
+import pytest
+import torch
+
+from unspur.core.seeds import stream
+from unspur.data.base import Split
+from unspur.data.masks import BitMask
+from unspur.errors import UnspurError
+from unspur.parts.cues.cells import Cells
+from unspur.parts.cues.noise import Noise
+from unspur.parts.swapping import (
+    CueExchange,
+    MaskExchange,
+    OneOfEach,
+    donors_of_other_classes,
+    require_images,
+    with_copies,
+)
+from unspur.train.orders import Place
+from unspur.train.recipe import SGD
+from unspur.train.session import Session
+
+LEFT = CueExchange((Cells(1, 2, ((0, 0),)),))  # the left half
+
+
+def images(n=6, classes=3, channels=3):
+    """Image i has the value i everywhere; labels go round."""
+    x = torch.arange(n, dtype=torch.uint8).reshape(n, 1, 1, 1).expand(n, channels, 4, 4).contiguous()
+    return Split(x, torch.arange(n) % classes, {"group": torch.zeros(n).long()})
+
+
+def test_a_copy_has_the_cue_of_an_image_of_another_class_and_all_else_of_its_own():
+    split = images()
+    both = with_copies(split, LEFT, copies=2, seed=0)
+    assert len(both) == 18 and both.y.tolist() == split.y.tolist() * 3 and not both.attributes
+    x = both.x[torch.arange(18)]
+    assert torch.equal(x[:6], split.x)
+    for place in range(6, 18):
+        assert (x[place, :, :, 2:] == place % 6).all()  # the right half is its own
+        donor = int(x[place, 0, 0, 0])
+        assert (x[place, :, :, :2] == donor).all() and split.y[donor] != split.y[place % 6]
+
+
+def test_copies_are_the_same_whatever_is_read_with_them_and_others_with_another_seed():
+    split = Split(torch.randint(0, 256, (8, 3, 8, 8), generator=stream(0, "x")).to(torch.uint8), torch.arange(8) % 2)
+    both = with_copies(split, CueExchange((Noise(),)), copies=3, seed=1)
+    whole = both.x[torch.arange(32)]
+    assert torch.equal(whole[[20, 9]], both.x[torch.tensor([20, 9])])
+    assert torch.equal(whole[9:20], both.subset(torch.arange(9, 20)).x[torch.arange(11)])
+    assert not torch.equal(whole, with_copies(split, CueExchange((Noise(),)), copies=3, seed=2).x[torch.arange(32)])
+
+
+def test_grey_images_stay_grey():
+    both = with_copies(images(channels=1), LEFT, copies=1, seed=0)
+    assert both.sample_shape == (1, 4, 4)
+    assert (both.x[torch.tensor([7])][..., 2:] == 1).all()
+
+
+def test_what_a_mask_hides_comes_from_the_donors_same_place():
+    hidden = torch.zeros(2, 2, 2, dtype=torch.bool)
+    hidden[0, 0, 0] = True
+    x, donors = torch.zeros(2, 3, 2, 2), torch.ones(2, 3, 2, 2)
+    made = MaskExchange(BitMask.of(hidden))(x, donors, torch.tensor([1, 0]))
+    assert made[:, 0].flatten(1).tolist() == [[0, 0, 0, 0], [1, 0, 0, 0]]  # the second image is number 0
+
+
+def test_donors_are_of_every_other_class_alike_often():
+    y = torch.tensor([0] * 90 + [1] * 9 + [2])
+    donors = y[donors_of_other_classes(y, 400, stream(0, "donors"))]
+    of_zero = torch.bincount(donors[:, :90].flatten(), minlength=3) / (400 * 90)
+    # half and half, although class 1 has nine times as many images as class 2
+    assert of_zero[0] == 0 and abs(of_zero[1] - 0.5) < 0.02
+
+
+def test_an_epoch_shows_every_image_once_and_the_wanted_share_as_copies():
+    split = images(n=400, classes=2)
+    both = with_copies(split, LEFT, copies=3, seed=0)
+    order, recipe = OneOfEach(copies=3, share=0.75), SGD(batch_size=40)
+    place = Place(both, 40, "training", Session(seed=0))
+    assert order.rounds(len(both), recipe, 1) == [10, 10, 10, 10]
+    epochs = [torch.cat([drawn.batch.index for drawn in order.batches(place, number, 0, 10)]) for number in (0, 1)]
+    for index in epochs:
+        assert sorted((index % 400).tolist()) == list(range(400))
+        assert abs(float((index >= 400).float().mean()) - 0.75) < 0.07  # three deviations of 400 draws
+    assert not torch.equal(epochs[0].sort().values, epochs[1].sort().values)  # other copies
+
+
+def test_vectors_and_a_single_class_are_refused():
+    with pytest.raises(UnspurError, match=r"images of 1 or 3 channels only, but these samples have the shape \(5,\)"):
+        require_images(Split(torch.zeros(4, 5), torch.tensor([0, 1, 0, 1])))
+    with pytest.raises(UnspurError, match="all of one class; add images of another"):
+        require_images(images(classes=1))
