@@ -38,6 +38,8 @@ def test_in_json_it_is_one_document(here, unspur, tmp_path):
     code, said, _ = unspur(*comparing(tmp_path, "--json"))
     found = json.loads(said)
     assert code == 0 and found["done"] == found["of"] == 4 and set(found["ranks"]) == {"groups", "none"}
+    start = "unspur compare group_balanced,w2d parity --seeds 0,1 --rates 1 --set arch.width=8 "
+    assert found["command"].startswith(start) and str(tmp_path) not in found["command"]
 
 
 def test_a_failed_run_is_exit_code_1(unspur, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from unspur.cli.shared import Arch, DataDir, Json, Settings, print_json, say, suggest
+from unspur.cli.shared import given as repeated
 
 
 def compare(
@@ -50,7 +51,9 @@ def compare(
     names, sets = ([part.strip() for part in text.split(",") if part.strip()] for text in (methods, datasets))
     given = settings or []
     entries = enter(names, sets, parse_seeds(seeds), arch=arch, settings=given, rates=factors, data_dir=data_dir)
-    found = do_compare(entries, Many(out, jobs, engine, data_dir), keep=keep, progress=True, say=say)
+    command = f"unspur compare {methods} {datasets} --seeds {seeds} --rates {rates}{repeated(given, arch)}"
+    many = Many(out, jobs, engine, data_dir)
+    found = do_compare(entries, many, command=command, keep=keep, progress=True, say=say)
     write_comparison(found, page)
     if as_json:
         print_json(found)
