@@ -30,6 +30,7 @@ def test_a_comparison_prints_tables_and_writes_a_page(here, unspur, tmp_path):
     assert "parity, test 'unbiased'" in said and "Mean rank by the worst group" in said and "±" in said
     assert "w2d is left out on parity" in errors and "Next: unspur report " in errors
     page = (tmp_path / "compare.html").read_text()
+    assert "Made by <code>unspur compare group_balanced,w2d parity" in page and "Best by mean rank" in page
     assert "Methods compared" in page and "group_balanced" in page and "w2d is left out" in page
     assert "could not be made" not in page
 

@@ -54,7 +54,8 @@ def compare(
     command = f"unspur compare {methods} {datasets} --seeds {seeds} --rates {rates}{repeated(given, arch)}"
     many = Many(out, jobs, engine, data_dir)
     found = do_compare(entries, many, command=command, keep=keep, progress=True, say=say)
-    write_comparison(found, page)
+    for failure in write_comparison(found, page):
+        say(f"Warning: the page lacks the part '{failure.section}': {failure.reason}")
     if as_json:
         print_json(found)
     else:
