@@ -263,7 +263,10 @@ def compared(name: str) -> list[str]:
         scores = [row[score][choice] for score in ("worst", "mean") for choice in ("groups", "none")]
         rank = found["ranks"]["none"][row["method"]]
         span = f" ({rank['ci95'][0]:.1f} to {rank['ci95'][1]:.1f})" if rank["ci95"] else ""
-        spread = [number(*(None if v is None else 100 * v for v in (s["mean"], s["deviation"]))) for s in scores]
+        spread = [
+            f"{100 * s['mean']:.1f}" + ("" if s["deviation"] is None else f" ± {100 * s['deviation']:.1f}")
+            for s in scores
+        ]
         rows.append([row["method"], row["groups"], *spread, f"{rank['rank']:.1f}{span}", f"{row['cost']:.1f}"])
     headers = [
         "method",
