@@ -233,7 +233,10 @@ def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, Score]]
             for chosen in row["chosen"][choice]:
                 worst = chosen["mean"] if chosen["worst"] is None else chosen["worst"]
                 scores = blocks.setdefault((block["dataset"], chosen["seed"]), {})
-                scores[row["method"]] = (worst, chosen["mean"])
+                scores[row["method"]] = (
+                    round(worst, 9),
+                    round(chosen["mean"], 9),
+                )  # the last digit is not a difference
     return list(blocks.values())
 
 
