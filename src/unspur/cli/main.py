@@ -127,7 +127,7 @@ def train(
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:
-        other = [setting for setting in settings or () if not setting.startswith("erm.lr=")]
+        other = [setting for setting in settings or () if not setting.startswith(("erm.lr=", "training.lr="))]
         suggest(f"unspur probe {method} {dataset}{given(other, arch)}", why="the highest learning rate that converges")
     elif not as_json:
         suggest("unspur report", Run.create(out, config).folder, why="a page that shows where the model looks")
