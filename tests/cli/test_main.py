@@ -126,7 +126,7 @@ def test_without_a_command_the_help_shows_those_first_that_take_a_folder_of_imag
     assert code == 2 and "Usage" in out and err == ""
     first, more = out.partition("Start here")[2].split(" More ")
     named = [line.split()[1] for line in first.splitlines() if line.startswith("│") and line[2] != " "]
-    assert named == ["demo", "audit", "predict", "export"] and "sweep" in more
+    assert named == ["demo", "audit", "repair", "predict", "export"] and "sweep" in more
 
 
 def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp_path):
