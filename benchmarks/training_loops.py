@@ -7,6 +7,8 @@ The same network (small_cnn), images (biased_mnist of the embedded digits), opti
 turns, each in a process of its own that times the training alone. Lightning and SpuCo come into an environment of their
 own in FOLDER (default: a temporary one), on top of the packages that this Python has. SpuCo's loader always starts four
 processes, which is its own choice; the plain loop and Lightning use none, which is faster for images in memory.
+Beside the clock, which other work on the machine distorts, stands the time that processors worked, loaders' included;
+the bounds are on that.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import json
 import logging
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -49,8 +52,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         python = environment(given.peers or Path(name))
         rates = measured(python, given.images, given.epochs)
-    for name, rate in rates.items():
-        print(f"{name}: {rate:,.0f} images a second")
     known = [rates[name] for name in ("plain loop", "Lightning") if name in rates]
     holds = [
         verdict("unspur, over the faster of a plain loop and Lightning", rates["unspur"] / max(known), at_least=1.0)
@@ -75,7 +76,8 @@ def environment(folder: Path) -> Path:
 
 def measured(python: Path, images: int, epochs: int) -> dict[str, float]:
     """Images a second of each contender: the median over rounds in which each has its turn."""
-    seconds: dict[str, list[float]] = {}
+    worked: dict[str, list[float]] = {}
+    clock: dict[str, list[float]] = {}
     print(f"{images:,} images, {epochs} epochs, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for _ in range(ROUNDS):
         for name in CONTENDERS:
@@ -86,11 +88,19 @@ def measured(python: Path, images: int, epochs: int) -> dict[str, float]:
             if ended.returncode:
                 print(f"{name} could not run: {ended.stderr.strip().splitlines()[-1]}")
                 continue
-            seconds.setdefault(name, []).append(json.loads(ended.stdout.splitlines()[-1]))
-    return {name: images * epochs / statistics.median(times) for name, times in seconds.items()}
+            wall, cpu = json.loads(ended.stdout.splitlines()[-1])
+            clock.setdefault(name, []).append(wall)
+            worked.setdefault(name, []).append(cpu)
+    rates = {name: images * epochs / statistics.median(times) for name, times in worked.items()}
+    for name, rate in rates.items():
+        print(
+            f"{name}: {rate:,.0f} images a second of processor, {images * epochs / min(clock[name]):,.0f} by the clock"
+        )
+    return rates
 
 
-def timed(train: Callable[[nn.Module, Any, int], None], images: int, epochs: int) -> float:
+def timed(train: Callable[[nn.Module, Any, int], None], images: int, epochs: int) -> tuple[float, float]:
+    """Seconds of a training by the clock, and of processors."""
     warnings.simplefilter("ignore")
     from unspur.data.catalog import load
     from unspur.models.catalog import build_model
@@ -101,9 +111,15 @@ def timed(train: Callable[[nn.Module, Any, int], None], images: int, epochs: int
     split = data.train.subset(torch.arange(images))
     model = build_model("small_cnn", data)
     train(model, split.subset(torch.arange(2 * BATCH)), 1)  # what is done once, such as starting threads
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), processor()
     train(model, split, epochs)
-    return time.perf_counter() - began
+    return time.perf_counter() - began, processor() - worked
+
+
+def processor() -> float:
+    """Seconds that processors worked for this process and for those that it has ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def ours(model: nn.Module, split: Any, epochs: int) -> None:

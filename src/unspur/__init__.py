@@ -19,16 +19,37 @@ if TYPE_CHECKING:
     from unspur.data.catalog import load
     from unspur.evaluation.abstention import Predictor
     from unspur.evaluation.scores import evaluate
+    from unspur.methods.afr import AFR
+    from unspur.methods.asam import ASAM
     from unspur.methods.base import Fit
+    from unspur.methods.causirl_coral import CausIRLCORAL
+    from unspur.methods.causirl_mmd import CausIRLMMD
+    from unspur.methods.class_balanced import ClassBalanced
+    from unspur.methods.coral import CORAL
+    from unspur.methods.cvar_dro import CVaRDRO
     from unspur.methods.dcwp import DCWP
+    from unspur.methods.dfr import DFR
+    from unspur.methods.dispel import DISPEL
     from unspur.methods.erm import ERM
+    from unspur.methods.fish import Fish
+    from unspur.methods.focal import Focal
+    from unspur.methods.group_balanced import GroupBalanced
+    from unspur.methods.groupdro import GroupDRO
+    from unspur.methods.irm import IRM
     from unspur.methods.jtt import JTT
     from unspur.methods.large_lr import LargeLR
+    from unspur.methods.lisa import LISA
     from unspur.methods.masktune import MaskTune
+    from unspur.methods.mixup import Mixup
+    from unspur.methods.mmd import MMD
+    from unspur.methods.mmd_aae import MMDAAE
     from unspur.methods.mrm import MRM
     from unspur.methods.randmask import RandMask
+    from unspur.methods.spectral_decoupling import SpectralDecoupling
     from unspur.methods.ule import ULE
     from unspur.methods.ule_last_layer import ULELastLayer
+    from unspur.methods.vrex import VREx
+    from unspur.methods.w2d import W2D
     from unspur.models.base import penultimate
     from unspur.models.catalog import build_model
     from unspur.models.foreign import wrap
@@ -37,24 +58,45 @@ if TYPE_CHECKING:
     from unspur.train.recipe import SGD, Adadelta, Adam, AdamW
 
 _PUBLIC = {
+    "AFR": "unspur.methods.afr",
+    "ASAM": "unspur.methods.asam",
     "Adadelta": "unspur.train.recipe",
     "Adam": "unspur.train.recipe",
     "AdamW": "unspur.train.recipe",
     "Batch": "unspur.data.base",
+    "CORAL": "unspur.methods.coral",
+    "CVaRDRO": "unspur.methods.cvar_dro",
+    "CausIRLCORAL": "unspur.methods.causirl_coral",
+    "CausIRLMMD": "unspur.methods.causirl_mmd",
+    "ClassBalanced": "unspur.methods.class_balanced",
     "DCWP": "unspur.methods.dcwp",
+    "DFR": "unspur.methods.dfr",
+    "DISPEL": "unspur.methods.dispel",
     "Dataset": "unspur.data.base",
     "ERM": "unspur.methods.erm",
+    "Fish": "unspur.methods.fish",
     "Fit": "unspur.methods.base",
+    "Focal": "unspur.methods.focal",
+    "GroupBalanced": "unspur.methods.group_balanced",
+    "GroupDRO": "unspur.methods.groupdro",
+    "IRM": "unspur.methods.irm",
     "JTT": "unspur.methods.jtt",
+    "LISA": "unspur.methods.lisa",
     "LargeLR": "unspur.methods.large_lr",
+    "MMD": "unspur.methods.mmd",
+    "MMDAAE": "unspur.methods.mmd_aae",
     "MRM": "unspur.methods.mrm",
     "MaskTune": "unspur.methods.masktune",
+    "Mixup": "unspur.methods.mixup",
     "Predictor": "unspur.evaluation.abstention",
     "RandMask": "unspur.methods.randmask",
     "SGD": "unspur.train.recipe",
+    "SpectralDecoupling": "unspur.methods.spectral_decoupling",
     "Split": "unspur.data.base",
     "ULE": "unspur.methods.ule",
     "ULELastLayer": "unspur.methods.ule_last_layer",
+    "VREx": "unspur.methods.vrex",
+    "W2D": "unspur.methods.w2d",
     "build_model": "unspur.models.catalog",
     "cam": "unspur.saliency.cam",
     "evaluate": "unspur.evaluation.scores",
@@ -65,25 +107,46 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "AFR",
+    "ASAM",
+    "CORAL",
     "DCWP",
+    "DFR",
+    "DISPEL",
     "ERM",
+    "IRM",
     "JTT",
+    "LISA",
+    "MMD",
+    "MMDAAE",
     "MRM",
     "SGD",
     "ULE",
+    "W2D",
     "Adadelta",
     "Adam",
     "AdamW",
     "Batch",
+    "CVaRDRO",
+    "CausIRLCORAL",
+    "CausIRLMMD",
+    "ClassBalanced",
     "Dataset",
+    "Fish",
     "Fit",
+    "Focal",
+    "GroupBalanced",
+    "GroupDRO",
     "LargeLR",
     "MaskTune",
+    "Mixup",
     "Predictor",
     "RandMask",
+    "SpectralDecoupling",
     "Split",
     "ULELastLayer",
     "UnspurError",
+    "VREx",
     "__version__",
     "build_model",
     "cam",

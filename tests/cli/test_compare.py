@@ -30,6 +30,7 @@ def test_a_comparison_prints_tables_and_writes_a_page(here, unspur, tmp_path):
     assert "parity, test 'unbiased'" in said and "Mean rank by the worst group" in said and "±" in said
     assert "w2d is left out on parity" in errors and "Next: unspur report " in errors
     page = (tmp_path / "compare.html").read_text()
+    assert "Made by <code>unspur compare group_balanced,w2d parity" in page and "Best by mean rank" in page
     assert "Methods compared" in page and "group_balanced" in page and "w2d is left out" in page
     assert "could not be made" not in page
 
@@ -38,6 +39,8 @@ def test_in_json_it_is_one_document(here, unspur, tmp_path):
     code, said, _ = unspur(*comparing(tmp_path, "--json"))
     found = json.loads(said)
     assert code == 0 and found["done"] == found["of"] == 4 and set(found["ranks"]) == {"groups", "none"}
+    start = "unspur compare group_balanced,w2d parity --seeds 0,1 --rates 1 --set arch.width=8 "
+    assert found["command"].startswith(start) and str(tmp_path) not in found["command"]
 
 
 def test_a_failed_run_is_exit_code_1(unspur, tmp_path, monkeypatch):

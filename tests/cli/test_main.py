@@ -126,7 +126,7 @@ def test_without_a_command_the_help_shows_those_first_that_take_a_folder_of_imag
     assert code == 2 and "Usage" in out and err == ""
     first, more = out.partition("Start here")[2].split(" More ")
     named = [line.split()[1] for line in first.splitlines() if line.startswith("│") and line[2] != " "]
-    assert named == ["demo", "audit", "predict", "export"] and "sweep" in more
+    assert named == ["demo", "audit", "repair", "predict", "export"] and "sweep" in more
 
 
 def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp_path):
@@ -199,7 +199,7 @@ def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     assert process.returncode == 130
     assert (
         err.splitlines(keepends=True)[-1]
-        == "Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.\n"
+        == "Interrupted. Start the same command again to continue; `train` and `predict` need --resume for that.\n"
     )
     (folder,) = tmp_path.iterdir()
     assert not (folder / "result.json").exists() and (folder / "checkpoints").exists()

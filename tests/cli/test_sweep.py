@@ -192,6 +192,12 @@ def test_a_probe_of_photographs_begins_with_the_recipe_that_fits_them(unspur, tm
     assert code == 0 and json.loads(said)["trials"][0]["lr"] == 0.001
 
 
+def test_a_probe_names_the_setting_by_the_methods_own_name(unspur):
+    settings = [part for setting in TINY if "epochs" not in setting for part in ("--set", setting)]
+    code, said, errors = unspur("probe", "mixup", "parity", *settings)
+    assert code == 0 and "--set training.lr=" in said and "--set training.lr=" in errors
+
+
 def test_a_method_without_a_recipe_cannot_be_probed(unspur):
     code, said, errors = unspur("probe", "ule_last_layer", "parity")
     assert (code, said) == (2, "") and "ule_last_layer has no setting erm.lr" in errors

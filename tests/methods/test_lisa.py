@@ -55,3 +55,5 @@ def test_conflicting_samples_are_classified_better_than_by_plain_training():
 def test_settings_that_are_no_shares_are_refused():
     with pytest.raises(UnspurError, match=r"same_label must lie in \[0, 1\] but got 2"):
         LISA(same_label=2.0)
+    with pytest.raises(UnspurError, match="Boxes can be pasted into images alone; use --set mix=blend"):
+        LISA(mix="paste").fit(network(), shortcut())

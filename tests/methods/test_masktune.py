@@ -186,7 +186,7 @@ def test_a_map_that_cannot_be_fine_enough_asks_for_larger_images():
 def test_an_earlier_layer_is_named():
     layers = nn.Sequential(nn.Conv2d(1, 4, 2, stride=2), nn.ReLU(), nn.Conv2d(4, 4, 2, stride=2), nn.ReLU())
     (said,) = coarse_warnings(nn.Sequential(layers, nn.Flatten(), nn.Linear(64, 2)), torch.Size((1, 16, 16)))
-    assert "last map has 4x4 cells for images of 16x16" in said and "the earlier layer 0.1, 8x8" in said
+    assert "last map has 4x4 cells for images of 16x16" in said and "LayerCAM's of the earlier layer 0.1, 8x8" in said
 
 
 class Blind(TwoPlaces):

@@ -104,7 +104,14 @@ def test_a_network_for_images_refuses_vectors_and_names_one_that_does_not(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [("small_cnn", (1, 15, 28)), ("cnn3", (1, 7, 7)), ("cnn2", (1, 28, 5)), ("alexnet", (3, 32, 32))]
+    ("name", "shape"),
+    [
+        ("small_cnn", (1, 15, 28)),
+        ("cnn3", (1, 7, 7)),
+        ("cnn2", (1, 28, 5)),
+        ("alexnet", (3, 32, 32)),
+        ("efficientnet_lite0", (3, 32, 31)),
+    ],
 )
 def test_images_that_are_too_small_are_refused_in_one_sentence(name, shape):
     with pytest.raises(UnspurError, match=rf"^{name} .*{shape[1]}x{shape[2]}.*another arch\.$"):

@@ -4,10 +4,12 @@ import pytest
 
 from unspur.papers.reproduce import describe, reproduce
 from unspur.papers.table import Cell, Score, Setup, Table, Trained
-from unspur.papers.ule import DIGITS, TABLE_5_PUBLISHED, TABLE_6_PUBLISHED, TABLES, VARIANTS
+from unspur.papers.ule import DIGITS, TABLES
+from unspur.papers.ule_spawrious import TABLE_5_PUBLISHED, TABLE_6_PUBLISHED, VARIANTS
+from unspur.papers.ule_spawrious import TABLES as SPAWRIOUS
 from unspur.train.recipe import Adadelta, Cosine
 
-BY_NAME = {table.name: table for table in TABLES}
+BY_NAME = {table.name: table for table in (*TABLES, *SPAWRIOUS)}
 
 
 def cell(table, row, column):
@@ -124,3 +126,12 @@ def test_ule_beside_erm_in_training_and_in_the_test(tmp_path):
     shares = [value["ours"] / 100 * (200, 2000)[number % 2] for number, value in enumerate(found["cells"])]
     assert shares == pytest.approx([round(share) for share in shares])  # of 200 training and 2,000 test images
     assert len(found["runs"]) == 2
+
+
+def test_other_methods_rows_are_those_methods_trained_as_the_table_trains():
+    dro = cell("table3", "GroupDRO", "worst-group accuracy").setup.config(0)
+    assert dro.method.name == "groupdro" and dro.method.training.epochs == 300 and dro.method.training.lr == 0.01
+    jtt = cell("table3", "JTT", "worst-group accuracy").setup.config(0)
+    assert jtt.method.training.epochs == 300 and jtt.method.erm.epochs == 1  # the first training stays short
+    assert cell("table5", "VREx", "many-to-many hard").setup.config(0).method.name == "vrex"
+    assert cell("table5", "Mixup-RS", "many-to-many hard").setup is None  # another method, which is not here

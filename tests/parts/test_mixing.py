@@ -3,7 +3,6 @@ import torch
 from torch import nn
 
 from unspur.data.base import Batch
-from unspur.errors import UnspurError
 from unspur.parts.mixing import beta, blended, mixed, partners, pasted
 
 
@@ -21,11 +20,6 @@ def test_a_pasted_box_counts_by_its_pixels():
         assert float(mixture.share) == pytest.approx(1 - float(mixture.x[0].mean()))  # also where it sticks out
         assert torch.equal(mixture.x[0], 1 - mixture.x[1])
     assert x[0].sum() == 0  # the batch itself is left alone
-
-
-def test_boxes_need_images():
-    with pytest.raises(UnspurError, match="use mix=blend for vectors"):
-        pasted(torch.zeros(2, 3), torch.tensor([1, 0]), torch.tensor(0.5))
 
 
 def test_partners_share_the_one_and_differ_in_the_other_and_all_that_do_are_drawn():

@@ -69,5 +69,7 @@ def test_names_that_do_not_exist_and_rates_that_are_none_are_errors():
         entered(["jtt"], datasets=("biased_mnis",))
     with pytest.raises(UnspurError, match="--rates must be numbers above 0"):
         entered(["jtt"], rates=[0.0])
+    with pytest.raises(UnspurError, match="needs at least one data set; separate several by commas"):
+        entered(["jtt"], datasets=())
     with pytest.raises(UnspurError, match="needs at least one seed"):
         enter(["jtt"], ["parity"], [])

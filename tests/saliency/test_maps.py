@@ -63,7 +63,7 @@ def test_vectors_have_gradients_too():
     assert maps.amax(1).tolist() == [1.0] * 5
 
 
-def test_maps_of_an_earlier_layer_are_rectified():
+def test_maps_of_an_earlier_layer_are_layercams_and_rectified():
     # 16 pixels, halved twice. The ReLU runs last on 4x4, so that the last map of 8x8 is what goes into its first run.
     class Shared(nn.Module):
         def __init__(self):
@@ -80,6 +80,6 @@ def test_maps_of_an_earlier_layer_are_rectified():
         x = torch.randint(0, 256, (6, 3, 16, 16), dtype=torch.uint8)
     split = Split(x, torch.zeros(6, dtype=torch.long))
     maps = maps_of(model, split, least=7)
-    wanted = cam(model, split.batch(torch.arange(6)).x, layer=model.norm, rectified=True)
+    wanted = cam(model, split.batch(torch.arange(6)).x, layer=model.norm, kind="layercam", rectified=True)
     wanted = wanted / wanted.flatten(1).amax(1).clamp_min(1e-30)[:, None, None]
     torch.testing.assert_close(maps.float(), wanted, atol=1e-3, rtol=1e-3)

@@ -203,3 +203,4 @@ def test_turns_take_every_group_once_before_any_comes_again_in_an_order_that_cha
 def test_turns_end_with_a_whole_turn():
     # 30 samples in batches of 4, twice: rounds of 8 steps, and one more step makes 17 steps 18
     assert Turns(torch.tensor([0, 1, 2] * 10), steps=17).rounds(30, SGD(batch_size=4), 1) == [8, 8, 2]
+    assert Turns(torch.tensor([0, 1, 2] * 10)).rounds(30, SGD(epochs=0), 1) == []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from unspur.cli.shared import Arch, DataDir, Json, Settings, print_json, say, suggest
+from unspur.cli.shared import given as repeated
 
 
 def compare(
@@ -36,22 +37,21 @@ def compare(
     Example: unspur compare groupdro,jtt,irm colored_mnist --set data.base=mini --set jtt:up=50 --seeds 0,1,2
     """
     from unspur.cli.show.comparisons import print_comparison
-    from unspur.errors import RunFailed, UnspurError
+    from unspur.errors import RunFailed
     from unspur.papers.reproduce import parse_seeds
     from unspur.report.compare_page import write_comparison
     from unspur.runs.compare import compare as do_compare
     from unspur.runs.entries import enter
     from unspur.runs.many import Many
 
-    try:
-        factors = [float(part) for part in rates.split(",")]
-    except ValueError:
-        raise UnspurError(f"--rates are numbers separated by commas, such as 0.3,1,3, but got '{rates}'.") from None
-    names, sets = ([part.strip() for part in text.split(",") if part.strip()] for text in (methods, datasets))
-    given = settings or []
-    entries = enter(names, sets, parse_seeds(seeds), arch=arch, settings=given, rates=factors, data_dir=data_dir)
-    found = do_compare(entries, Many(out, jobs, engine, data_dir), keep=keep, progress=True, say=say)
-    write_comparison(found, page)
+    given, sets = settings or [], _names(datasets)
+    more: dict[str, Any] = {"arch": arch, "settings": given, "rates": _factors(rates), "data_dir": data_dir}
+    entries = enter(_names(methods), sets, parse_seeds(seeds), **more)
+    command = f"unspur compare {methods} {datasets} --seeds {seeds} --rates {rates}{repeated(given, arch)}"
+    many = Many(out, jobs, engine, data_dir)
+    found = do_compare(entries, many, command=command, keep=keep, progress=True, say=say)
+    for failure in write_comparison(found, page):
+        say(f"Warning: the page lacks the part '{failure.section}': {failure.reason}")
     if as_json:
         print_json(found)
     else:
@@ -62,3 +62,16 @@ def compare(
     if not as_json:
         best = next(iter(found["ranks"]["none"] or found["ranks"]["groups"]), "*")
         suggest(f"unspur report {shlex.quote(str(out))}/{best}-{sets[0]}-*", why="where the best one's models look")
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _factors(text: str) -> list[float]:
+    from unspur.errors import UnspurError
+
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UnspurError(f"--rates are numbers separated by commas, such as 0.3,1,3, but got '{text}'.") from None

@@ -127,7 +127,7 @@ def train(
     _print_outcome(result, as_json)
     diverged = result["status"] == "diverged"
     if diverged and not as_json:
-        other = [setting for setting in settings or () if not setting.startswith("erm.lr=")]
+        other = [setting for setting in settings or () if not setting.startswith(("erm.lr=", "training.lr="))]
         suggest(f"unspur probe {method} {dataset}{given(other, arch)}", why="the highest learning rate that converges")
     elif not as_json:
         suggest("unspur report", Run.create(out, config).folder, why="a page that shows where the model looks")
@@ -255,5 +255,5 @@ def main() -> NoReturn:
         say(f"Error: {OUT_OF_MEMORY}.")
         code = 1
     if code == INTERRUPTED:
-        say("Interrupted. Start the same command again to continue; `unspur train` needs --resume for that.")
+        say("Interrupted. Start the same command again to continue; `train` and `predict` need --resume for that.")
     sys.exit(code)

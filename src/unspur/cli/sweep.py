@@ -206,6 +206,6 @@ def probe(
         print_json(found)
     else:
         print_probe(found)
-        other = [setting for setting in settings or () if not setting.startswith("erm.lr=")]
-        rate = given([*other, f"erm.lr={found['lr']:g}"], arch)
+        other = [setting for setting in settings or () if not setting.startswith(("erm.lr=", "training.lr="))]
+        rate = given([*other, f"{found['setting']}={found['lr']:g}"], arch)
         suggest(f"unspur train {method} {dataset}{rate}", why="train at this rate")

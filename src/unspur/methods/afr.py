@@ -55,7 +55,8 @@ class AFR(Method):
         """The model must end in one linear layer, and there must be what the choice needs."""
         require_bias(check_head(model, train))
         if len(self.gammas) * len(self.lams) > 1:
-            validation_groups(self.rule if self.rule != "mined_group" else "mean", val or train.subset(train.y[:0]))
+            held_out = train.subset(torch.arange(0)) if val is None else val
+            validation_groups("mean" if self.rule == "mined_group" else self.rule, held_out)  # an error if it cannot
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         seen, held = stratified_split(train.y, round(self.held * len(train)), stream(session.seed, "held"))

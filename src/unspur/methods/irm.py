@@ -19,7 +19,7 @@ from unspur.train.session import Session
 
 @dataclass(frozen=True)
 class IRM(DomainMethod):
-    """Invariant risk minimisation: penalise the slope of each domain's risk along the logits' scale (IRMv1, Eq. IRMv1).
+    """Invariant risk minimisation: penalise the slope of each domain's risk along the logits' scale (IRM, Eq. IRMv1).
 
     The penalty is the square of the whole batch's slope, which is never negative. Appendix D multiplies the slopes of
     two halves of a batch instead: without bias, but negative where they disagree, so that descent seeks disagreement.

@@ -40,6 +40,11 @@ class LISA(Method):
         require(self.alpha > 0, f"alpha must be a number above 0 but got {self.alpha}.")
         require(0 <= self.same_label <= 1, f"same_label must lie in [0, 1] but got {self.same_label}.")
 
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+        """Boxes need images."""
+        images = len(train.sample_shape) == 3
+        require(images or self.mix == "blend", "Boxes can be pasted into images alone; use --set mix=blend.")
+
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         groups = groups_of(train)
         attribute = torch.tensor([key[1:] for key in groups.keys]).unique(dim=0, return_inverse=True)[1][groups.id]

@@ -35,8 +35,8 @@ class MaskTune(Method):
     """Hide what a trained model looks at, and fine-tune it for one epoch (MaskTune, section 2).
 
     The maps are of the *predicted* class, not the true one; saliency/threshold.py says how they become masks. Where the
-    network's last map is coarser than 7x7 they are of an earlier layer. The fine-tuning is at the last rate that ERM
-    used.
+    network's last map is coarser than 7x7 they are LayerCAM's of an earlier layer. The fine-tuning is at the
+    last rate that ERM used.
 
     With several iterations each one looks at what the model, as fine-tuned so far, sees: of the masked images, adding
     to their masks (``accumulate``, Table 5's better column), or of the raw images, masked anew.

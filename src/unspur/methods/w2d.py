@@ -31,7 +31,7 @@ class W2D(Method):
 
     name: ClassVar[str] = "w2d"
     paper: ClassVar[str] = "arXiv:2204.04384"
-    cost: ClassVar[str] = "1.5"
+    cost: ClassVar[str] = "1.1"
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True
     training: Optimiser = SGD()

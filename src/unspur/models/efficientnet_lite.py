@@ -34,7 +34,7 @@ class EfficientNetLite(ArchSpec):
         return _STATISTICS if self.weights != "none" else super().statistics(data)
 
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
-        _, height, width = self.images(sample_shape)
+        _, height, width = self.images(sample_shape, at_least=32)  # it halves them five times
         family = self._package("efficientnet_lite_pytorch").EfficientNet
         name = f"efficientnet-lite{self.number}"
         net: nn.Module = family.from_name(name, num_classes=classes, image_size=(height, width))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +32,8 @@ class OnnxFile:
             f"{self._shape}, but it must take one batch of images: floats (n, 3, height, width) or bytes "
             "(n, height, width, 3); export it with such an input.",
         )
+        self.outputs = tuple(output.name for output in self._session.get_outputs())
+        self._last: tuple[Tensor, list[Tensor]] | None = None
         at = 1 if self._layout == "bytes, channels last" else 2
         self._size, self._channels = self._shape[at : at + 2], self._shape[3 if at == 1 else 1]
 
@@ -62,6 +64,19 @@ class OnnxFile:
 
     def __call__(self, images: Tensor) -> Tensor:
         """The scores of images (n, 3, height, width), bytes or floats in [0, 1]."""
+        return self._all(images)[0]
+
+    def output(self, name: str) -> Callable[[Tensor], Tensor]:
+        """A function to another output; images that were scored just before are not scored again for it."""
+        place = self.outputs.index(name)
+        return lambda images: self._all(images)[place]
+
+    def _all(self, images: Tensor) -> list[Tensor]:
+        if self._last is None or self._last[0] is not images:
+            self._last = images, self._outputs_for(images)
+        return self._last[1]
+
+    def _outputs_for(self, images: Tensor) -> list[Tensor]:
         size = [
             fixed if isinstance(fixed, int) else own for fixed, own in zip(self._size, images.shape[2:], strict=True)
         ]
@@ -74,23 +89,24 @@ class OnnxFile:
             images = images if images.dtype == torch.uint8 else (images.clamp(0, 1) * 255).round().to(torch.uint8)
             images = images if self._layout == "bytes" else images.permute(0, 2, 3, 1)
         batch = self._shape[0] if isinstance(self._shape[0], int) else None
-        return torch.cat([self._run(part, batch) for part in images.split(batch or len(images))])
+        parts = [self._run(part, batch) for part in images.split(batch or len(images))]
+        return [torch.cat(own) for own in zip(*parts, strict=True)]
 
     def scores(self, images: Tensor) -> Tensor:
         """The scores of images as the file takes them, without any change to them."""
-        return self._run(images, None)
+        return self._run(images, None)[0]
 
-    def _run(self, images: Tensor, batch: int | None) -> Tensor:
+    def _run(self, images: Tensor, batch: int | None) -> list[Tensor]:
         n = len(images)
         if batch and n < batch:
             images = torch.cat([images, images[-1:].expand(batch - n, -1, -1, -1)])
         try:
-            scores = self._session.run(None, {self._input: images.contiguous().numpy()})[0]
+            found = self._session.run(None, {self._input: images.contiguous().numpy()})
         except Exception as error:  # its errors have no common class
             raise UnspurError(
                 f"{self.path} fails on images of shape {tuple(images.shape)} ({_reason(error)}); export it for them."
             ) from None
-        return torch.from_numpy(scores)[:n]
+        return [torch.from_numpy(output)[:n] for output in found]
 
 
 def _layout(kind: str, shape: list[Any]) -> Layout | None:

@@ -17,6 +17,7 @@ from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
+from unspur.papers.ule_spawrious import TABLES as ULE_SPAWRIOUS
 from unspur.runs.config import Config
 from unspur.runs.convergence import Ended, usable
 from unspur.runs.experiment import run
@@ -24,7 +25,7 @@ from unspur.runs.folder import Run, writable
 from unspur.runs.result import ENDED, Result
 from unspur.version import commit
 
-TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *DCWP, *LARGE_LR)}
+TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *ULE_SPAWRIOUS, *DCWP, *LARGE_LR)}
 
 
 def table_named(key: str) -> Table:

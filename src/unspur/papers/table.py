@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
@@ -11,6 +11,7 @@ from unspur.data.files.fetch import DataFiles
 from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.figures import figures
 from unspur.evaluation.scores import Predictions, ScoreName, predict
+from unspur.methods.catalog import method_named
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config, configure
 from unspur.runs.folder import Run
@@ -118,8 +119,10 @@ class Setup:
     quick: tuple[str, ...] = ()  # settings of --quick that only this method has, beside the table's
 
     def config(self, seed: int, more: tuple[str, ...] = ()) -> Config:
-        own = [*self.settings, self.at] if self.at else self.settings
-        return configure(self.method, self.data, self.arch, seed, [*own, *more])
+        own = [*self.settings, *([self.at] if self.at else []), *more]
+        # A table says how plain training is done; a method whose only recipe has another name is trained so, too.
+        names = {field.name for field in fields(method_named(self.method))}
+        return configure(self.method, self.data, self.arch, seed, own if "erm" in names else as_training(own))
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,15 @@ class Cell:
     @property
     def setups(self) -> tuple[Setup, ...]:
         return (self.setup,) if self.setup else self.over
+
+
+def as_training(settings: Sequence[str]) -> tuple[str, ...]:
+    """Settings of plain training for a method that calls its recipe ``training``.
+
+    >>> as_training(["erm=adam", "erm.lr=0.1", "data.size=64"])
+    ('training=adam', 'training.lr=0.1', 'data.size=64')
+    """
+    return tuple(f"training{setting[3:]}" if setting.startswith(("erm=", "erm.")) else setting for setting in settings)
 
 
 def quoted(rows: Mapping[str, Sequence[float | None]], columns: Sequence[str]) -> list[Cell]:

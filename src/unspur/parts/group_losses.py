@@ -38,7 +38,7 @@ class GroupWeights(Carry):
 
     def raised(self, risks: Tensor) -> Tensor:
         """q exp(eta (risk + C / sqrt(n))), scaled to sum to 1; a group that the batch lacks keeps its weight first."""
-        grown = self.q * (self.eta * (risks.detach() + self.margin).nan_to_num(0.0)).exp()
+        grown = self.q.to(risks.device) * (self.eta * (risks.detach() + self.margin).nan_to_num(0.0)).exp()
         return grown / grown.sum()
 
     def risks(self, logits: Tensor, batch: Batch) -> Tensor:

@@ -22,5 +22,10 @@ class Lookahead(Carry):
     @torch.no_grad()
     def see(self, moment: Moment) -> None:
         if (moment.step + 1) % self.every == 0:
-            for slow, weight in zip(self.slow, moment.model.parameters(), strict=True):
-                weight.copy_(slow.lerp_(weight, self.share))
+            weights = list(moment.model.parameters())
+            self.slow = [
+                slow.to(weight.device).lerp(weight, self.share)  # what was loaded may be on another device
+                for slow, weight in zip(self.slow, weights, strict=True)
+            ]
+            for slow, weight in zip(self.slow, weights, strict=True):
+                weight.copy_(slow)

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unspur.data.base import Batch
-from unspur.errors import require
 from unspur.train.moments import Minimised
 
 
@@ -36,7 +35,6 @@ def pasted(x: Tensor, partner: Tensor, share: Tensor) -> Mixture:
 
     The box lies around a random place and may stick out, which is cut off: the share is that of the pixels that count.
     """
-    require(x.ndim == 4, "Boxes can be pasted into images alone; use mix=blend for vectors.")
     height, width = x.shape[2:]
     side = float(1 - share) ** 0.5
     spans = []

@@ -26,8 +26,9 @@ from unspur.runs.config import Config
 from unspur.runs.entries import PLAIN, Entry
 from unspur.runs.folder import Run
 from unspur.runs.many import Many
-from unspur.runs.ranking import Rank, mean_ranks
+from unspur.runs.ranking import Rank, Score, mean_ranks
 from unspur.runs.result import Result
+from unspur.version import commit
 
 Choice = Literal["groups", "none"]  # what the choice may know of groups
 CHOICES: dict[Choice, Rule] = {"groups": "worst_group", "none": "mined_group"}
@@ -75,8 +76,10 @@ class Block(TypedDict):
 
 
 class Comparison(TypedDict):
-    """What was compared, and who is best: ranks by the worst group, over data sets and seeds."""
+    """What was compared, and who is best: ranks by the worst group, then the mean, over sets and seeds."""
 
+    command: str
+    commit: str | None
     seeds: list[int]
     candidates: int
     done: int
@@ -97,8 +100,8 @@ class Scored(NamedTuple):
 class Comparing:
     """Scores runs as they end, each once."""
 
-    def __init__(self, entries: Sequence[Entry], out: Path, data_dir: Path | None = None) -> None:
-        self.entries, self.out = entries, out
+    def __init__(self, entries: Sequence[Entry], out: Path, data_dir: Path | None = None, command: str = "") -> None:
+        self.entries, self.out, self.command = entries, out, command
         self._files = DataFiles(data_dir)
         self._data: dict[DataSpec, Dataset] = {}
         self._scored: dict[str, Scored] = {}
@@ -108,6 +111,8 @@ class Comparing:
         configs = [config for entry in self.entries for config in entry.configs]
         datasets = [self._block(name) for name in dict.fromkeys(entry.dataset for entry in self.entries)]
         return {
+            "command": self.command,
+            "commit": commit(),
             "seeds": sorted({config.seed for config in configs}),
             "candidates": max(len(entry.candidates) for entry in self.entries),
             "done": sum(self._result(config) is not None for config in configs),
@@ -193,12 +198,16 @@ def compare(
     entries: Sequence[Entry],
     many: Many,
     *,
+    command: str = "",
     keep: Path | None = None,
     progress: bool = False,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> Comparison:
-    """Do every run that has not ended and rank the methods; ``keep`` is a JSON file that has all known by then."""
-    comparing = Comparing(entries, many.out, many.data_dir)
+    """Do every run that has not ended and rank the methods; ``keep`` is a JSON file that has all known by then.
+
+    ``command`` is what somebody typed to make it, for the result to say.
+    """
+    comparing = Comparing(entries, many.out, many.data_dir, command)
     for entry in entries:
         if entry.left_out:
             say(f"{entry.method} is left out on {entry.dataset}: {entry.left_out}")
@@ -216,14 +225,18 @@ def compare(
     return found
 
 
-def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, float]]:
-    """The worst-group accuracy of every method, by data set and seed."""
-    blocks: dict[tuple[str, int], dict[str, float]] = {}
+def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, Score]]:
+    """The worst group's accuracy and the mean of every method, by data set and seed."""
+    blocks: dict[tuple[str, int], dict[str, Score]] = {}
     for block in datasets:
         for row in block["rows"]:
             for chosen in row["chosen"][choice]:
-                score = chosen["mean"] if chosen["worst"] is None else chosen["worst"]
-                blocks.setdefault((block["dataset"], chosen["seed"]), {})[row["method"]] = score
+                worst = chosen["mean"] if chosen["worst"] is None else chosen["worst"]
+                scores = blocks.setdefault((block["dataset"], chosen["seed"]), {})
+                scores[row["method"]] = (
+                    round(worst, 9),
+                    round(chosen["mean"], 9),
+                )  # the last digit is not a difference
     return list(blocks.values())
 
 

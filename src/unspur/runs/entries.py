@@ -49,6 +49,8 @@ def enter(
     ``jtt:erm.epochs=1``. The candidates are each method's own rates times ``rates``. A method that cannot run on a data
     set is left out there, with the reason.
     """
+    for what, given_names in (("method", methods), ("data set", datasets)):
+        require(len(given_names) > 0, f"A comparison needs at least one {what}; separate several by commas.")
     require(len(seeds) > 0, "A comparison needs at least one seed, such as --seeds 0,1,2.")
     require(len(rates) > 0 and min(rates) > 0, f"--rates must be numbers above 0 but got {list(rates)}.")
     names = list(dict.fromkeys([PLAIN, *(METHODS if list(methods) == ["all"] else methods)]))

@@ -19,6 +19,7 @@ from unspur.data.images.listing import Listing
 from unspur.data.images.splitting import codes, names_in_order, partition
 from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError
+from unspur.methods.asam import ASAM
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import LogitsMethod, Method
 from unspur.methods.jtt import JTT
@@ -202,6 +203,8 @@ def images_trained(method: Method, images: int) -> float:
         epochs["training"] *= 1 + MINED * (method.up - 1)
     elif isinstance(method, ULE):
         epochs["training"] *= COSTS["ule"]
+    elif isinstance(method, ASAM):
+        epochs["training"] *= 2
     elif isinstance(method, MRM):
         epochs["again"] = epochs["erm"] if method.epochs_again is None else method.epochs_again
         epochs["mining.training"] *= method.debias

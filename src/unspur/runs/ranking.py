@@ -21,11 +21,14 @@ class Rank(TypedDict):
     blocks: int
 
 
-def ranks(scores: Mapping[str, float]) -> dict[str, float]:
+Score = tuple[float, ...]  # by the first number, of equal ones by the next
+
+
+def ranks(scores: Mapping[str, Score]) -> dict[str, float]:
     """The rank of each score, the highest first; equal ones share the mean of their ranks.
 
-    >>> ranks({"erm": 0.5, "jtt": 0.8, "irm": 0.5})
-    {'erm': 2.5, 'jtt': 1.0, 'irm': 2.5}
+    >>> ranks({"erm": (0.0, 0.5), "jtt": (0.0, 0.8), "irm": (0.0, 0.5), "dfr": (0.1, 0.4)})
+    {'erm': 3.5, 'jtt': 2.0, 'irm': 3.5, 'dfr': 1.0}
     """
     return {
         name: 1 + sum(other > own for other in scores.values()) + (sum(o == own for o in scores.values()) - 1) / 2
@@ -33,7 +36,7 @@ def ranks(scores: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def mean_ranks(blocks: Sequence[Mapping[str, float]]) -> dict[str, Rank]:
+def mean_ranks(blocks: Sequence[Mapping[str, Score]]) -> dict[str, Rank]:
     """Each name's mean rank over the blocks that have it, the best first.
 
     The interval is that of a bootstrap over blocks; a single block has none.

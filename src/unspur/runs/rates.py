@@ -31,6 +31,7 @@ class RateSearch(TypedDict):
     dataset: str
     arch: str
     seed: int
+    setting: str  # the key that the rate is set by, such as erm.lr
     lr: float
     converge: list[float]
     trials: list[TrialBlock]
@@ -41,7 +42,8 @@ def find_rate(config: Config, files: DataFiles | None = None, *, progress: bool 
 
     They begin at the recipe's own rate and are judged on training data; nothing is stored.
     """
-    recipe = getattr(config.method, "erm", None) or getattr(config.method, "training", None)
+    name = "erm" if hasattr(config.method, "erm") else "training"
+    recipe = getattr(config.method, name, None)
     if not isinstance(recipe, Optimiser):
         raise UnspurError(
             f"{config.method.name} has no setting erm.lr whose highest value could be found; see `unspur methods`."
@@ -57,6 +59,7 @@ def find_rate(config: Config, files: DataFiles | None = None, *, progress: bool 
         "dataset": config.data.name,
         "arch": config.arch.name,
         "seed": config.seed,
+        "setting": f"{name}.lr",
         "lr": rates[0],
         "converge": rates[::-1],
         "trials": [

@@ -33,15 +33,18 @@ def maps_of(
     """A map (n, h, w) in half precision for each sample of ``split``, of the class that the model predicts for it.
 
     Class-activation maps keep the layer's resolution: 128 bytes an image with `small_cnn`. ``least`` is the number of
-    rows and columns that they are to have, for which an earlier layer than the last may be taken. The kind "gradient"
-    works for every model: the absolute input gradient, the largest over an image's channels, at the image's own size
-    (for vectors: n, features). Each map is divided by its largest value, so that half precision can hold it; one that
-    is zero everywhere stays zero.
+    rows and columns that they are to have, for which an earlier layer than the last may be taken: then they are
+    LayerCAM's, since one weight for a whole channel says little where a channel is an edge or a colour that occurs all
+    over an image. The kind "gradient" works for every model: the absolute input gradient, the largest over an image's
+    channels, at the image's own size (for vectors: n, features). Each map is divided by its largest value, so that half
+    precision can hold it; one that is zero everywhere stays zero.
     """
     layer, earlier = None, False
     if kind != "gradient":
         layer = cam_layer(model, split.sample_shape, least)
         earlier = layer is not cam_layer(model, split.sample_shape)
+        if earlier and kind in ("xgradcam", "gradcam"):
+            kind = "layercam"
     parts = []
     for begin in range(0, len(split), batch_size):
         x = split.batch(torch.arange(begin, min(begin + batch_size, len(split))), device).x
@@ -73,7 +76,8 @@ def coarse_warnings(model: nn.Module, sample_shape: torch.Size, least: int = FIN
     if used.module is not last.module:
         return [
             f"The network's last map has {_size(last.cells)} cells for images of {size}, too few to hide a part of an "
-            f"image: the maps are of the earlier layer {used.name}, {_size(used.cells)}; larger images have finer ones."
+            f"image: the maps are LayerCAM's of the earlier layer {used.name}, {_size(used.cells)}; larger images "
+            "have finer ones."
         ]
     return []
 

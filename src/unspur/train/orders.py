@@ -169,8 +169,10 @@ class Turns(Even):
         return self.drawn(order[at].expand(place.batch_size), generator)
 
     def rounds(self, n: int, recipe: Recipe, ranks: int) -> Sequence[int]:
-        *others, last = super().rounds(n, recipe, ranks)
-        return [*others, last + -(sum(others) + last) % len(self.sizes)]
+        rounds = list(super().rounds(n, recipe, ranks))
+        if rounds:
+            rounds[-1] += -sum(rounds) % len(self.sizes)
+        return rounds
 
 
 def equal_shares(group: Tensor) -> Tensor:

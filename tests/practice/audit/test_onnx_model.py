@@ -26,6 +26,9 @@ class Session:
     def __init__(self, path, options, providers):
         self.seen = []
 
+    def get_outputs(self):
+        return [SimpleNamespace(name="scores")]
+
     def get_modelmeta(self):
         return SimpleNamespace(custom_metadata_map=self.metadata)
 

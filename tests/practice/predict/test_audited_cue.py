@@ -22,7 +22,10 @@ SIDE = 16  # a cell of the 8x8 grid has 2x2 pixels
 def audit(folder, *findings, classes=CLASSES):
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text("{}")
-    (folder / "findings.json").write_text(json.dumps({"findings": list(findings), "classes": list(classes)}))
+    found = {"verdict": "leaks", "sentence": "A mark | gives labels away.", "classes": list(classes), "model": None}
+    rest = {"images": 8, "of": 8, "tested": [], "leak_map": [], "pattern_map": [], "model_accuracy": None, "next": ""}
+    found |= rest | {"estimated_worst_group": None, "notes": [], "seconds": {}, "findings": list(findings)}
+    (folder / "findings.json").write_text(json.dumps(found))
     return folder
 
 

@@ -16,7 +16,7 @@ from unspur.practice.predict.classifier import OfModule, of_onnx, open_classifie
 class File:
     """An ONNX file that scores class k with k."""
 
-    side, labels, content = 8, (), "hash"
+    side, labels, content, outputs = 8, (), "hash", ("scores",)
 
     def __init__(self, path):
         self.metadata = dict(SimpleNamespace(**vars(type(self))).__dict__.get("stored", {}))

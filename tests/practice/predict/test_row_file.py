@@ -26,8 +26,8 @@ def row(name):
 
 def write(path, *, resume=False, names=NAMES, about=ABOUT, most=None):
     """Write the rows that are missing, ``most`` of them at most; how many were there."""
-    file, left = RowFile(path, 1, about, {}), images(names)
-    with file.opened(left, resume) as done:
+    file, left = RowFile(path, 1, about, resume), images(names)
+    with file.opened(left) as done:
         for number, image in enumerate(left):
             if number == most:
                 return done
@@ -109,8 +109,8 @@ def test_a_file_that_somebody_else_wrote_is_left_alone(tmp_path):
 
 
 def test_two_processes_do_not_write_one_file(tmp_path):
-    file = RowFile(tmp_path / "rows.csv", 1, ABOUT, {})
-    with file.opened(images(), False), pytest.raises(UnspurError, match="Another process writes"):
+    file = RowFile(tmp_path / "rows.csv", 1, ABOUT)
+    with file.opened(images()), pytest.raises(UnspurError, match="Another process writes"):
         write(tmp_path / "rows.csv", resume=True)
 
 
@@ -146,6 +146,6 @@ def test_parquet_is_made_at_the_end_and_resumes_until_then(tmp_path):
 
 
 def test_what_made_the_rows_stands_beside_them(tmp_path):
-    with RowFile(tmp_path / "rows.csv", 1, ABOUT, {"version": "9"}).opened(images(), False):
+    with RowFile(tmp_path / "rows.csv", 1, ABOUT).opened(images(), {"version": "9"}):
         pass
     assert json.loads((tmp_path / "rows.csv.about.json").read_text()) == {**ABOUT, "version": "9"}

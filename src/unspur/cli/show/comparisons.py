@@ -35,9 +35,8 @@ def _table(block: Block) -> Table:
     return table
 
 
-def _order(row: Row) -> float:
-    score = row["worst"]["none"] or row["mean"]["none"]
-    return score["mean"] if score else -1.0
+def _order(row: Row) -> list[float]:
+    return [score["mean"] if score else -1.0 for score in (row["worst"]["none"], row["mean"]["none"])]
 
 
 def _score(score: Spread | None) -> str:

@@ -92,7 +92,7 @@ def _score(name: str, spread: Spread | None) -> str:
 def print_probe(found: RateSearch) -> None:
     """The rates that were tried, and the highest that converges."""
     table = Table(title=f"{found['method']} on {found['dataset']}, {found['arch']}: short trainings")
-    for heading in ("erm.lr", "accuracy", "loss", "result"):
+    for heading in (found["setting"], "accuracy", "loss", "result"):
         table.add_column(heading, justify="right")
     for trial in found["trials"]:
         loss = "not finite" if trial["loss"] is None else f"{trial['loss']:.4g}"
@@ -100,4 +100,4 @@ def print_probe(found: RateSearch) -> None:
         table.add_row(f"{trial['lr']:g}", percent(trial["accuracy"]), loss, verdict)
     out = console()
     out.print(table)
-    out.print(f"Highest rate that converges: --set erm.lr={found['lr']:g}", highlight=False, markup=False)
+    out.print(f"Highest rate that converges: --set {found['setting']}={found['lr']:g}", highlight=False, markup=False)

@@ -17,6 +17,7 @@ from unspur.runs.config import Config
 from unspur.runs.result import Result
 
 COVERAGES = (1.0, 0.95, 0.9, 0.8)
+SPARSE = 0.01  # the share of zeros from which a network was pruned
 
 
 class Shrinking(NamedTuple):
@@ -43,6 +44,7 @@ class Facts(NamedTuple):
     coverage: float | None  # of the rule inside the file
     audits: Sequence[tuple[str, AuditJSON]]
     shrinking: Shrinking | None
+    zeros: float  # the share of weights that are zero, as pruning leaves them
 
 
 def card(facts: Facts) -> str:
@@ -92,6 +94,8 @@ def _use(facts: Facts) -> str:
             f"images. 16 images take {checked.file_ms:g} ms, and {checked.torch_ms:g} ms in torch, on the machine that "
             "exported it."
         )
+    if facts.zeros > SPARSE:
+        lines.append(f"{_share(facts.zeros)} of the weights are zero: pruned, and so in the file.")
     if small := facts.shrinking:
         lines.append(
             f"{small.channels:,} dead channels were removed: {small.weights[0]:,} weights became {small.weights[1]:,}, "

@@ -9,7 +9,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -112,6 +112,8 @@ def export_run(
             threshold = calibration.threshold(wanted.coverage)
         progress("write", 0)
         channels = run.outputs(DataFiles(data_dir)).sample_shape[0]
+        weights = [parameter.detach() for parameter in module.parameters()]
+        zeros = sum(int((weight == 0).sum()) for weight in weights) / sum(weight.numel() for weight in weights)
         deployed = Deployed(module, channels, calibration.temperatures if calibration else (1.0,), before, threshold)
         rule = calibration.stored if calibration else None
         metadata = metadata_of(classifier.classes, classifier.size, classifier.fit, rule, __version__)
@@ -120,7 +122,7 @@ def export_run(
         size = (made / checked.file).stat().st_size
         note = str((run.names_of_data() or {}).get("note", ""))
         known = (run.config, run.finished(), classifier.classes, classifier.size, classifier.fit, note)
-        facts = Facts(*known, checked, size, calibration, wanted.coverage, audits, shrinking)
+        facts = Facts(*known, checked, size, calibration, wanted.coverage, audits, shrinking, zeros)
         write_text(made / CARD, card(facts))
         progress("write", 1)
     return _described(out, checked, size, calibration, shrinking)
@@ -153,7 +155,9 @@ def _validation(classifier: ImageClassifier, wanted: Wanted, data_dir: Path | No
     if not len(data.val):
         noise = torch.randint(0, 256, (CHECKED, 3, size, size), generator=torch.Generator().manual_seed(0))
         return _Validation(None, noise.to(torch.uint8), None)
-    ready = classifier.ready_for(len(data.val))
+    # Without the rule in the file there is one model in it, whose confidence is another than that of two.
+    alone = classifier if wanted.coverage is not None else replace(classifier, before=None)
+    ready = alone.ready_for(len(data.val))
     cue = next((cue for path in wanted.audits if (cue := audited_cue(path, classifier.classes, data.val))), None)
     judged, fitted = judge(ready, data.val, cue, lambda done: progress("validation images", done))
     chosen = [each for each in judged if each.images != REMOVED]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 OUTPUTS = ("logits", "probabilities")
 RULE_OUTPUTS = ("label", "confidence", "abstain")
+BEFORE = "logits_before"  # of the model before the repair, where the rule asks it
 
 
 class Deployed(nn.Module):
@@ -34,7 +35,9 @@ class Deployed(nn.Module):
     @property
     def outputs(self) -> tuple[str, ...]:
         """What ``forward`` returns, by name."""
-        return OUTPUTS if self._threshold is None else OUTPUTS + RULE_OUTPUTS
+        if self._threshold is None:
+            return OUTPUTS
+        return (*OUTPUTS, *RULE_OUTPUTS, BEFORE) if self.before is not None else OUTPUTS + RULE_OUTPUTS
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         x = images.permute(0, 3, 1, 2).to(torch.float32) / 255
@@ -45,9 +48,10 @@ class Deployed(nn.Module):
         if self._threshold is None:
             return logits, probability
         confidence, label = probability.max(1)
-        abstain = torch.zeros_like(label, dtype=torch.bool)
-        if self.before is not None:
-            earlier = (self.before(x) / self._temperatures[1]).softmax(1)
-            confidence = confidence * earlier.gather(1, label.unsqueeze(1)).squeeze(1)
-            abstain = earlier.argmax(1) != label
-        return logits, probability, label, confidence, abstain | (confidence < self._threshold)
+        if self.before is None:
+            return logits, probability, label, confidence, confidence < self._threshold
+        before = self.before(x)
+        earlier = (before / self._temperatures[1]).softmax(1)
+        confidence = confidence * earlier.gather(1, label.unsqueeze(1)).squeeze(1)
+        abstain = (before.argmax(1) != label) | (confidence < self._threshold)
+        return logits, probability, label, confidence, abstain, before

@@ -65,7 +65,7 @@ def calibrated(
         return Calibrated(classifier.calibration, None)
     val = validation_of(classifier, data_dir)
     cue = audited_cue(audit, classifier.classes, val) if audit else None
-    judged, fitted = judge(classifier, val, cue, progress)
+    judged, fitted = judge(classifier.ready_for(len(val)), val, cue, progress)
     chosen = [each for each in judged if each.images != REMOVED]
     if coverage is not None:
         threshold_of(chosen, coverage)

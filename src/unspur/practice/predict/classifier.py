@@ -18,6 +18,7 @@ from unspur.data.images.decode import SquareFit
 from unspur.errors import UnspurError, require
 from unspur.models.inference import fastest_logits
 from unspur.models.onnx_file import OnnxFile
+from unspur.practice.export.graph import BEFORE
 from unspur.practice.export.layout import ABSTENTION, LABELS, ONNX, WEIGHTS, exported_module, read_exported
 from unspur.practice.predict.abstention import Calibration, calibration_from_json
 from unspur.runs.folder import Run
@@ -136,7 +137,8 @@ def of_onnx(path: Path, calibration: Calibration | None = None, fit: SquareFit |
     kept: SquareFit = fit or (
         "crop" if stored.get("fit") == "crop" else "pad" if stored.get("fit") == "pad" else "stretch"
     )
-    return ImageClassifier(str(path), model.content, classes, side, kept, model, None, calibration or own)
+    before = model.output(BEFORE) if BEFORE in model.outputs else None
+    return ImageClassifier(str(path), model.content, classes, side, kept, model, before, calibration or own)
 
 
 def _exported(folder: Path) -> ImageClassifier:

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO, TypedDict
 
 from unspur.core.progress import Progress, ProgressBar, of_stage, silent
 from unspur.data.images.workers import Decoders
-from unspur.errors import require, unknown
+from unspur.errors import UnspurError, require, unknown
 from unspur.models.inference import WORTH_CONVERTING
 from unspur.practice.predict.abstention import ExpectedJSON, require_coverage
 from unspur.practice.predict.calibrate import calibrated
 from unspur.practice.predict.classifier import ImageClassifier, open_classifier
-from unspur.practice.predict.inputs import Inputs
+from unspur.practice.predict.inputs import Inputs, Named
 from unspur.practice.predict.on_ray import Job, rows_on_ray
 from unspur.practice.predict.row_file import RowFile
 from unspur.practice.predict.rows import CSV, Row, RowJSON, as_json
@@ -120,43 +120,52 @@ def predict_into(
     classifier = open_classifier(model, data_dir) if isinstance(model, Path) else model
     inputs = Inputs(given, column, stdin)
     top = min(wanted.top, len(classifier.classes))
+    file = RowFile(out, top, _about(classifier, wanted), resume) if out else None
     rule, abstention = _rule(classifier, wanted, data_dir, bar or silent)
     if abstention:
         say(abstention)
-    images = iter(inputs)
-    first = next(images, None)
-    require(first is not None, f"There are no images in {', '.join(given)}.")
-    images = itertools.chain([first] if first else [], images)
-    total = inputs.count()
+    images, total = _some(inputs), inputs.count()
     kept: list[RowJSON] = []
     with contextlib.ExitStack() as stack:
-        done, add = 0, _collect(kept)
-        file = None
-        if out is not None:
-            file = RowFile(out, top, _about(classifier, wanted), {"abstention": abstention, "version": __version__})
-            done, add = stack.enter_context(file.opened(images, resume)), file.add
-        elif printed is not None:
-            add = _printing(printed, CSV(top))
+        done, add = 0, _printing(printed, CSV(top)) if printed and not file else _collect(kept)
+        if file:
+            note = {"abstention": abstention, "version": __version__}
+            done, add = stack.enter_context(file.opened(images, note)), file.add
         if bar and total:
             bar.counts(IMAGES, total, "images")
         left = total - done if total is not None else WORTH_CONVERTING
         if engine.name == "ray":
-            require(isinstance(model, Path), "A Ray cluster opens the model from its files; name a path.")
-            job = Job(str(model), str(data_dir) if data_dir else None, rule, top, wanted.batch, left)
+            job = Job(_path_of(model), str(data_dir) if data_dir else None, rule, top, wanted.batch, left)
             batches = rows_on_ray(images, job, engine.workers)
         else:
             decoders = stack.enter_context(Decoders())
             batches = rows_of(images, classifier.ready_for(left), rule, decoders, top=top, batch=wanted.batch)
         counted = _write(batches, add, done, total, bar or silent)
-        if file is not None:
+        if file:
             file.finish()
+    rows = kept if not file and printed is None else None
     return {
         "model": classifier.name,
         "out": str(out) if out else None,
         **counted,
         "abstention": abstention,
-        "rows": kept if out is None and printed is None else None,
+        "rows": rows,
     }
+
+
+def _some(inputs: Inputs) -> Iterator[Named]:
+    """The images, of which there must be one."""
+    images = iter(inputs)
+    first = next(images, None)
+    if first is None:
+        raise UnspurError(f"There are no images in {', '.join(inputs.given)}.")
+    return itertools.chain([first], images)
+
+
+def _path_of(model: Path | ImageClassifier) -> str:
+    if not isinstance(model, Path):
+        raise UnspurError("A Ray cluster opens the model from its files; name a path.")
+    return str(model)
 
 
 def _rule(

@@ -27,19 +27,21 @@ class RowFile:
     Parquet cannot be added to, so that its rows go to a file of JSON lines, which becomes Parquet at the end.
     """
 
-    def __init__(self, path: Path, top: int, about: dict[str, Any], note: dict[str, Any]) -> None:
-        """``about`` must be the same where a file is resumed; ``note`` is kept beside it."""
+    def __init__(self, path: Path, top: int, about: dict[str, Any], resume: bool = False) -> None:
+        """``about`` is what made the rows, and must be the same where a file is resumed."""
         require(
             path.suffix.lower() in FORMATS,
             f"--out must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, but got {path}.",
         )
         require(not path.is_dir(), f"{path} is a folder; name a file, such as {path / 'labels.csv'}.")
-        self.path, self._about, self._note = path, about, note
+        self.path, self._about = path, about
         self._parquet = path.suffix.lower() == ".parquet"
         if self._parquet:
             _pyarrow()
         self._rows = path.with_name(f"{path.name}.rows.jsonl") if self._parquet else path
         self._format: Format = CSV(top) if path.suffix.lower() == ".csv" else JSONLines()
+        taken = next((path for path in (self._rows, self.path) if path.exists()), None)
+        require(resume or taken is None, f"{taken} exists; go on with --resume, or name another file.")
         self._end, self._synced, self._descriptor = 0, time.monotonic(), -1
 
     @property
@@ -48,12 +50,12 @@ class RowFile:
         return self.path.with_name(f"{self.path.name}.about.json")
 
     @contextlib.contextmanager
-    def opened(self, images: Iterator[Named], resume: bool) -> Iterator[int]:
-        """Hold the file, with ``resume`` behind its last whole row; yields how many of ``images`` have one."""
+    def opened(self, images: Iterator[Named], note: dict[str, Any] | None = None) -> Iterator[int]:
+        """Hold the file, behind its last whole row; yields how many of ``images`` have one.
+
+        ``note`` is kept beside a new file, with what made the rows.
+        """
         writable(self.path.absolute().parent)
-        if not resume:
-            taken = next((path for path in (self._rows, self.path) if path.exists()), None)
-            require(taken is None, f"{taken} exists; go on with --resume, or name another file.")
         lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
         try:
             lock.acquire(timeout=0)
@@ -62,7 +64,7 @@ class RowFile:
         try:
             if self._parquet and self.path.exists():
                 raise UnspurError(f"{self.path} is complete; name another file.")
-            yield self._begin(images)
+            yield self._begin(images, note or {})
         finally:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -85,7 +87,7 @@ class RowFile:
             _to_parquet(self._rows, self.path)
             self._rows.unlink()
 
-    def _begin(self, images: Iterator[Named]) -> int:
+    def _begin(self, images: Iterator[Named], note: dict[str, Any]) -> int:
         head = self._format.head()
         start, size = b"", 0
         if self._rows.exists():
@@ -96,7 +98,7 @@ class RowFile:
         if size > len(head):
             self._require_same(read_json(self.about))
         else:
-            write_json(self.about, self._about | self._note)
+            write_json(self.about, self._about | note)
         self._descriptor = os.open(self._rows, os.O_RDWR | os.O_CREAT, 0o666)
         if size > len(head):
             return self._skip(images, len(head))

@@ -23,6 +23,7 @@ class Ranks:
     """The ranks, and what they are of."""
 
     rows: tuple[MethodRank, ...]
+    command: str
     seeds: int
     candidates: int
     datasets: int
@@ -34,7 +35,7 @@ def view(found: Comparison) -> Ranks:
     with_groups, without = found["ranks"]["groups"], found["ranks"]["none"]
     rows = tuple(MethodRank(name, with_groups.get(name), without.get(name)) for name in (without or with_groups))
     counts = len(found["seeds"]), found["candidates"], len(found["datasets"]), found["done"], found["of"]
-    return Ranks(rows, *counts)
+    return Ranks(rows, found["command"], *counts)
 
 
 METHOD_RANKS: Section[Comparison] = Section("method_ranks", view)
