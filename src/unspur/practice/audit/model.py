@@ -13,8 +13,8 @@ from unspur.core.seeds import seeded, stream
 from unspur.data.base import Dataset, Split
 from unspur.errors import UnspurError, require
 from unspur.metrics.groups import wilson_interval
-from unspur.models.base import with_features
 from unspur.models.efficientnet_lite import EfficientNetLite0
+from unspur.models.inference import WORTH_CONVERTING, fastest
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.leak_scores import standardised
 
@@ -135,13 +135,13 @@ def _frozen(seed: int) -> Predict:
     """Features of the pretrained network; an UnspurError without its packages."""
     blank = Split(torch.zeros(2, 3, FEATURE_SIDE, FEATURE_SIDE, dtype=torch.uint8), torch.tensor([0, 1]))
     net = EfficientNetLite0().build(Dataset("audit", blank, blank, {}, ("0", "1")), seed=seed).eval()
-    net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    some = torch.rand(2, 3, FEATURE_SIDE, FEATURE_SIDE, generator=stream(seed, "audit features"))
+    way = fastest(net, some, WORTH_CONVERTING)  # the swap test asks for the features of every picture many times
 
-    @torch.no_grad()
     def features(images: Tensor) -> Tensor:
         if images.shape[-1] != FEATURE_SIDE:
             images = functional.interpolate(images, size=FEATURE_SIDE, mode="bilinear", antialias=True)
-        return with_features(net, images.contiguous(memory_format=torch.channels_last))[0]
+        return way.features(images)
 
     return features
 
