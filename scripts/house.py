@@ -28,7 +28,20 @@ NEW = {  # what is new: modules, or folders that end with a slash
     "any images scored, letters of any language drawn": ("runs/every_image.py", "data/lettering.py"),
     "lists without torch, one line a name": ("core/outline.py", "cli/listing.py"),
     "stored files checked field by field": ("core/shapes.py", "runs/result.py"),
-    "repair, predict, export": ("practice/repair", "practice/predict", "practice/export"),
+    "repair, predict, export": (
+        "practice/repair/", "practice/predict/", "practice/export/", "practice/wrapped.py", "parts/swapping.py",
+        "parts/logistic_path.py", "parts/last_logistic.py", "cli/repair.py", "cli/ship.py", "cli/show/predictions.py",
+        "cli/show/repair.py", "report/repair_", "report/sections/repair_", "metrics/calibration.py",
+        "models/foreign.py", "models/onnx_file.py", "runs/machines.py",
+    ),
+    "comparisons and searches": (
+        "runs/compare.py", "runs/entries.py", "runs/ranking.py", "runs/search", "cli/compare.py",
+        "cli/show/comparisons.py", "report/compare_page.py", "report/sections/method_",
+    ),
+    "parts of more methods": (
+        "parts/adversarial_codes.py", "parts/balanced_heads.py", "parts/domains.py", "parts/feature_distances.py",
+        "parts/group_losses.py", "parts/logistic.py", "parts/lookahead.py", "parts/mixing.py",
+    ),
     "more methods": ("methods/",),  # but for these
 }  # fmt: skip
 METHODS = (
