@@ -12,7 +12,7 @@ from unspur.data.sets import svhn
 from unspur.models.base import head_of
 from unspur.papers.reproduce import TABLES
 
-ONCE = {"epochs": 1, "steps": 1, "batch_size": 4}  # fields that say how long something trains
+ONCE = {"epochs": 1, "steps": 1, "batch_size": 4, "anneal": 0}  # fields that say how long something trains
 TINY = ["data.cifar=jpeg", "data.val=10"]
 # What lets a set be loaded here: digits that ship with the package, copies of a few images, no downloads.
 SMALLER = {

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from unspur.errors import UnspurError
-from unspur.report import audit_page
+from unspur.report import audit_page, compare_page, repair_page
 from unspur.report.page import Page, Part, placed, render
 from unspur.report.section import Section
 from unspur.report.sections import catalog
@@ -58,8 +58,9 @@ def test_why_a_section_failed_is_never_markup():
 
 
 def test_every_section_has_a_name_and_a_template_of_its_own():
-    of_audits = [section for section in vars(audit_page).values() if isinstance(section, Section)]
-    sections = [*catalog.HEAD, *catalog.OVERVIEW, *catalog.DATA, *catalog.RUN, *catalog.END, *of_audits]
+    pages = (audit_page, compare_page, repair_page)
+    of_pages = [section for page in pages for section in vars(page).values() if isinstance(section, Section)]
+    sections = [*catalog.HEAD, *catalog.OVERVIEW, *catalog.DATA, *catalog.RUN, *catalog.END, *of_pages]
     names = [section.name for section in sections]
     templates = sorted(path.name.removesuffix(".html.j2") for path in Path(catalog.__file__).parent.glob("*.html.j2"))
     assert sorted(names) == templates

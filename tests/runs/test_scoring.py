@@ -66,8 +66,8 @@ def score(folder, given, *settings, **more):
 
 def test_every_image_of_a_folder_is_scored_at_the_runs_own_size(trained, tmp_path, monkeypatch):
     seen = []
-    plain = scores.outputs
-    monkeypatch.setattr(scores, "outputs", lambda model, split, *rest, **more: (
+    plain = scores.predict
+    monkeypatch.setattr(scores, "predict", lambda model, split, *rest, **more: (
         seen.append((len(split), tuple(split.sample_shape))), plain(model, split, *rest, **more))[1])  # fmt: skip
     new = red_or_blue(tmp_path / "new", cat=3, dog=2)
     for name in ("cat", "dog"):  # not those of the training

@@ -190,7 +190,8 @@ def _heads_time(model: nn.Module, plan: Plan, size: SetSize) -> float:
 def images_trained(method: Method, images: int) -> float:
     """How many images pass forward and backward, in units of a plain training's.
 
-    >>>     >>> images_trained(ERM(), 1000)  # four epochs
+    >>> from unspur.methods.erm import ERM
+    >>> images_trained(ERM(), 1000)  # four epochs
     4000.0
     """
     epochs = {key: float(recipe.epochs) for key, recipe in recipes(method)}

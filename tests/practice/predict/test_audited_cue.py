@@ -13,7 +13,7 @@ from unspur.practice.predict.audited_cue import audited_cue, is_shortcut
 CORNER = {
     "kind": "place", "family": "place", "what": "a mark", "grade": "leaks", "where": [[0, 0]], "tells_label": 0.95,
     "ci95": [0.9, 1.0], "p": 0.005, "separation": 5.0, "reliance": None, "suspects": 3, "accuracy_on_suspects": None,
-    "suspects_ci95": None,
+    "suspects_ci95": None, "cue": "cells:8x8:8000000000000000",
 }  # fmt: skip
 CLASSES = ("cat", "dog")
 SIDE = 16  # a cell of the 8x8 grid has 2x2 pixels
@@ -25,6 +25,7 @@ def audit(folder, *findings, classes=CLASSES):
     found = {"verdict": "leaks", "sentence": "A mark | gives labels away.", "classes": list(classes), "model": None}
     rest = {"images": 8, "of": 8, "tested": [], "leak_map": [], "pattern_map": [], "model_accuracy": None, "next": ""}
     found |= rest | {"estimated_worst_group": None, "notes": [], "seconds": {}, "findings": list(findings)}
+    found |= {"cues": [], "target": "photos", "run": None}
     (folder / "findings.json").write_text(json.dumps(found))
     return folder
 

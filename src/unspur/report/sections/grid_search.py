@@ -16,6 +16,8 @@ RULES: dict[Rule, str] = {  # of what validation samples the accuracy is, by the
     "worst_class": "of the worst class",
     "mined_group": "over mined groups",
     "mean": "of all",
+    "swapped": "with the cue of another class",
+    "swapped_worst": "of the worst class, with the cue of another",
 }
 
 
