@@ -26,7 +26,8 @@ SMALLER = {
 }
 
 
-LIGHTER = {"vit_h_14": "vit_b_32"}  # 630 million weights take too long to draw
+# Networks that take long to draw: 630 million weights, and what is a wider or deeper one of the same family.
+LIGHTER = {"vit_h_14": "vit_b_32", "resnet50": "resnet18", "wide_resnet101_2": "resnet18"}
 
 
 def lighter(setup):

@@ -171,7 +171,8 @@ def test_without_cues_named_methods_are_judged_by_mined_images(place, audited, t
 
 
 def test_a_budget_too_small_for_what_is_left_names_what_would_fit(place, audited, done, monkeypatch):
-    settings = replace(SWAP, methods=("masktune",), budget=done[1]["seconds"] + 1)
+    monkeypatch.setattr("unspur.practice.repair.candidates.estimated", lambda config, size: 3600.0)
+    settings = replace(SWAP, methods=("masktune",), budget=done[1]["seconds"] + 60)
     with pytest.raises(UnspurError, match="too small for any candidate: masktune takes about"):
         repair(repair_target(str(own_run(place))), done[0].parent, settings=settings)
 
