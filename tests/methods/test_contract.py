@@ -36,20 +36,35 @@ def fit(name, data, folder=None, *, seed=0, groups=True, session=None):
     return method.fit(model, train, val=val, seed=seed, session=session or Session(folder=folder))
 
 
+@pytest.fixture(scope="module")
+def whole(data):
+    """By a method's name: its fit from beginning to end, made once, and how often it reported progress."""
+    known = {}
+
+    def of(name):
+        if name not in known:
+            calls = []
+            found = fit(name, data, session=Session(progress=lambda stage, done: calls.append(done)))
+            known[name] = found, calls
+        return known[name]
+
+    return of
+
+
 def same(a, b):
     return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name, data):
-    first, second, other = fit(name, data), fit(name, data), fit(name, data, seed=1)
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name, data, whole):
+    (first, _), second, other = whole(name), fit(name, data), fit(name, data, seed=1)
     assert same(first.model, second.model) and not same(first.model, other.model)
     assert json.dumps(first.facts) == json.dumps(second.facts)
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.needs_groups])
-def test_a_method_that_needs_no_groups_does_not_look_at_them(name, data):
-    assert same(fit(name, data).model, fit(name, data, groups=False).model)
+def test_a_method_that_needs_no_groups_does_not_look_at_them(name, data, whole):
+    assert same(whole(name)[0].model, fit(name, data, groups=False).model)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -65,12 +80,12 @@ class Interrupt(Exception):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_fit_interrupted_anywhere_resumes_to_the_same_bits(name, data, tmp_path):
-    whole = fit(name, data)
-    calls = count_progress(name, data)
+def test_a_fit_interrupted_anywhere_resumes_to_the_same_bits(name, data, whole, tmp_path):
+    expected, calls = whole(name)
+    assert all(0 < done <= 1 for done in calls)
     for number, part in enumerate((0.3, 0.6, 0.95)):
         folder = tmp_path / str(number)
-        left = int(calls * part)
+        left = int(len(calls) * part)
 
         def stop(stage, done):
             nonlocal left
@@ -81,17 +96,10 @@ def test_a_fit_interrupted_anywhere_resumes_to_the_same_bits(name, data, tmp_pat
         with pytest.raises(Interrupt):
             fit(name, data, session=Session(folder=folder, progress=stop))
         resumed = fit(name, data, folder)
-        assert same(whole.model, resumed.model)
-        for stage, model in whole.stages.items():
+        assert same(expected.model, resumed.model)
+        for stage, model in expected.stages.items():
             assert same(model, resumed.stages[stage]), stage
-        assert json.dumps(whole.facts) == json.dumps(resumed.facts)
-
-
-def count_progress(name, data):
-    calls = []
-    fit(name, data, session=Session(progress=lambda stage, done: calls.append(done)))
-    assert all(0 < done <= 1 for done in calls)
-    return len(calls)
+        assert json.dumps(expected.facts) == json.dumps(resumed.facts)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -120,9 +128,9 @@ def test_a_method_that_mixes_precisions_computes_in_16_bits_and_keeps_weights_in
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_an_objective_changes_nothing_so_that_it_can_be_asked_twice(name, data, monkeypatch):
+def test_an_objective_changes_nothing_so_that_it_can_be_asked_twice(name, data, whole, monkeypatch):
     """ASAM asks it twice a step; here every step asks once more, and the weights must stay the same."""
-    expected, step = fit(name, data), loop._Stage._step
+    (expected, _), step = whole(name), loop._Stage._step
 
     def twice(stage, module, optimiser, batch, size, number):
         with torch.random.fork_rng(), sharpness._statistics_kept(module):
