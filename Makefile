@@ -35,10 +35,9 @@ browser:
 	       && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No Chromium here: the report's browser tests will be skipped."
 
-# One process a core, one more for tests that wait for other processes, and one thread a process: torch's own threads
-# would only get in each other's way.
+# One process a core and one thread a process: torch's own threads would only get in each other's way.
 pytest: venv browser
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 bench: venv
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
