@@ -11,7 +11,7 @@ from unspur.errors import UnspurError
 from unspur.methods.erm import ERM
 from unspur.methods.masktune import MaskTune
 from unspur.methods.randmask import RandMask, random_squares
-from unspur.parts.masking import unmasked_warnings
+from unspur.parts.masking import shared_holes, telling_warnings, unmasked_warnings
 from unspur.saliency.maps import coarse_warnings
 from unspur.saliency.threshold import Soft, TopK
 from unspur.train.recipe import SGD, Cosine, MultiStep, StepDecay
@@ -91,6 +91,57 @@ def test_fine_tuning_goes_on_at_the_last_rate_that_erm_used(recipe, rate):
 
 def test_a_given_rate_is_used():
     assert MaskTune(erm=QUICK, finetune_lr=0.03).fit(build(), quarters()).facts["finetune_lr"] == 0.03
+
+
+def test_shared_holes_are_those_of_an_image_of_another_class_too():
+    y = torch.tensor([0, 0, 1, 1])
+    hidden = torch.eye(4).bool().reshape(4, 2, 2)  # each sample hides its own pixel
+    both = shared_holes(BitMask.of(hidden), y, torch.Generator().manual_seed(0)).keep(torch.arange(4)) == 0
+    assert (both & hidden).equal(hidden) and both.flatten(1).sum(1).tolist() == [2, 2, 2, 2]
+    added = (both & ~hidden).flatten(1).float().argmax(1)
+    assert (y[added] != y).all()
+
+
+def test_holes_of_one_class_no_longer_tell_it_once_they_are_shared():
+    split = quarters()
+    split = dataclasses.replace(split, x=split.x + 1)  # so that nothing is black but holes
+    own, shared = (
+        MaskTune(erm=QUICK, threshold=TopK(share=0.25), holes=holes).fit(build(), split) for holes in ("own", "shared")
+    )
+    (warning,) = [sentence for sentence in own.warnings if "tells the class" in sentence]
+    assert "for 100 % of the images" in warning and "holes=shared" in warning
+    assert not [sentence for sentence in shared.warnings if "tells the class" in sentence]
+    # class 1 has a quarter hidden at the top, class 0 one at the bottom; shared, every image has both
+    for label in (0, 1):
+        top, bottom = (part.float().mean() for part in hidden_of(shared, split.y == label).split(4, dim=1))
+        assert top == pytest.approx(0.5, abs=0.05) and bottom == pytest.approx(0.5, abs=0.05)
+
+
+def test_holes_that_cannot_be_seen_are_no_reason_to_warn():
+    # Digits lie on black: a hole in what is black anyway shows nothing.
+    y = torch.arange(40) % 2
+    hidden = torch.zeros(40, 8, 8, dtype=torch.bool)
+    hidden[y == 1, :4] = True
+    seen, unseen = (Split(torch.full((40, 1, 8, 8), grey, dtype=torch.uint8), y) for grey in (9, 0))
+    assert "for 100 %" in telling_warnings(seen.masked(BitMask.of(hidden)))[0]
+    assert telling_warnings(unseen.masked(BitMask.of(hidden))) == []
+    chance = hidden[torch.randperm(40, generator=torch.Generator().manual_seed(0))]
+    assert telling_warnings(seen.masked(BitMask.of(chance))) == []
+
+
+@pytest.mark.parametrize("method", [MaskTune, RandMask])
+def test_restart_trains_what_erm_began_with_by_its_recipe(method):
+    session = Session()
+    recipe = dataclasses.replace(QUICK, schedule=Cosine())
+    tried = method(erm=recipe, restart=True, threshold=TopK(share=0.25))
+    fit = tried.fit(build(), quarters(), session=session)
+    erm, again = (session.history[stage] for stage in ("erm", "iteration-1"))
+    assert [line["lr"] for line in again] == [line["lr"] for line in erm] and len(again) == 6
+    # the whole is not ERM once more: its first loss is a new network's, not that of one which knows the images
+    assert again[0]["loss"] > 2 * erm[-1]["loss"]
+    with pytest.raises(UnspurError, match="leave one of them out"):
+        method(restart=True, finetune_lr=0.1)
+    assert not torch.equal(fit.model.head.weight, fit.stages["erm"].head.weight)
 
 
 def test_the_erm_stage_is_the_model_before_masking():
@@ -180,7 +231,8 @@ def test_a_map_that_cannot_be_fine_enough_asks_for_larger_images():
     for method in (MaskTune(erm=QUICK), RandMask(erm=QUICK)):
         (said,) = [sentence for sentence in method.fit(build(), quarters()).warnings if "finest map" in sentence]
         assert "has 2x2 cells for images of 8x8" in said and "--set data.size=32" in said
-    assert MaskTune(erm=QUICK, saliency="gradient").fit(build(), quarters()).warnings == []  # as fine as the image
+    fine = MaskTune(erm=QUICK, saliency="gradient", holes="shared").fit(build(), quarters())
+    assert fine.warnings == []  # as fine as the image
 
 
 def test_an_earlier_layer_is_named():

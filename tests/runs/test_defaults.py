@@ -123,17 +123,26 @@ def test_what_a_method_is_named_for_is_not_fitted_away():
 
 
 def test_biased_models_train_briefly():
-    # a fifth of 5 epochs
-    assert fit("jtt", arch="efficientnet_lite0").method.erm.epochs == 1
+    # 150 steps are 2.6 epochs of 1,800 images in batches of 32, and more than a fifth of 5
+    assert fit("jtt", arch="efficientnet_lite0").method.erm.epochs == 3
     assert fit("jtt", arch="efficientnet_lite0").method.training.epochs == 5
-    assert fit("dcwp", arch="efficientnet_lite0").method.mining.training.epochs == 1
+    assert fit("dcwp", arch="efficientnet_lite0").method.mining.training.epochs == 3
+    assert fit("dcwp", arch="resnet18").method.mining.training.epochs == 5  # a fifth of 26, from scratch
     assert fit("dcwp", "mining=ensemble", arch="efficientnet_lite0").method.mining.name == "ensemble"
 
 
 def test_masktune_fine_tunes_at_a_quarter_of_the_rate_and_not_at_the_end_of_a_cosine():
-    assert fit("masktune", arch="efficientnet_lite0").method.finetune_lr == pytest.approx(1e-4)
-    assert fit("masktune", "erm=sgd", arch="efficientnet_lite0").method.finetune_lr == pytest.approx(0.0025)
+    assert fit("masktune", arch="resnet18").method.finetune_lr == pytest.approx(2.5e-4)
+    assert fit("masktune", "erm=sgd", arch="resnet18").method.finetune_lr == pytest.approx(0.0125)
     assert fit("masktune", "finetune_lr=0.3").method.finetune_lr == 0.3
+
+
+def test_masktune_begins_again_with_pretrained_weights_and_shares_holes():
+    tuned = fit("masktune", arch="efficientnet_lite0").method
+    assert (tuned.restart, tuned.finetune_lr, tuned.holes) == (True, None, "shared")
+    assert fit("randmask", arch="efficientnet_lite0").method.restart
+    given = fit("masktune", "finetune_lr=0.3", "threshold=soft", arch="efficientnet_lite0").method
+    assert (given.restart, given.finetune_lr, given.holes) == (False, 0.3, "own")
 
 
 def test_steps_of_gates_scale_with_the_set_and_can_still_shut_them():

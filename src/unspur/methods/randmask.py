@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from unspur.core.options import added
 from unspur.core.progress import of_stage
 from unspur.core.seeds import stream
 from unspur.data.base import Split
@@ -16,11 +17,11 @@ from unspur.data.masks import BitMask, hidden_shares
 from unspur.errors import UnspurError
 from unspur.methods.base import Baseline, Fit, Method
 from unspur.models.base import cam_layer
-from unspur.parts.masking import Hidden, fine_tune, unmasked_warnings
+from unspur.parts.masking import Hidden, fine_tune, require_tuning, unmasked_warnings
 from unspur.saliency.maps import FINE, coarse_warnings, maps_of
 from unspur.saliency.threshold import Hard, MeanStd, hide
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import SGD, Optimiser, require_rate
+from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
 
 
@@ -40,9 +41,10 @@ class RandMask(Method):
     area: Literal["same_area", "window"] = "same_area"  # how large the hidden square is
     threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k
     finetune_lr: float | None = None  # none: the last rate that ERM used
+    restart: bool = added(False)  # as MaskTune's
 
     def __post_init__(self) -> None:
-        require_rate("finetune_lr", self.finetune_lr)
+        require_tuning(self.finetune_lr, restart=self.restart)
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """Squares need images, and the area that MaskTune would hide needs its maps."""
@@ -52,8 +54,8 @@ class RandMask(Method):
             cam_layer(model, train.sample_shape)
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        first = copy.deepcopy(model) if self.restart else None
         train_model(model, train, self.erm, stage="erm", session=session)
-        erm = copy.deepcopy(model)
         height, width = train.sample_shape[-2:]
         generator = stream(session.seed, "randmask")
         if self.area == "window":
@@ -64,11 +66,12 @@ class RandMask(Method):
             shares = hidden_shares(hide(self.threshold, maps, (height, width)))
             sides = (shares * height * width).sqrt().round().long()
         masked = train.masked(BitMask.of(random_squares(sides, height, width, generator)))
-        fine_tune(model, masked, self.erm, self.finetune_lr, stage="iteration-1", session=session)
+        tuned = first or copy.deepcopy(model)
+        fine_tune(tuned, masked, self.erm, self.finetune_lr, stage="iteration-1", session=session, restart=self.restart)
         hidden = Hidden.of(masked)
         warnings = coarse_warnings(model, train.sample_shape) if self.area == "same_area" else []
         warnings += unmasked_warnings(hidden.facts(), len(train))
-        return Fit(model, {"erm": erm}, Baseline("erm"), masks=hidden, warnings=warnings)
+        return Fit(tuned, {"erm": model}, Baseline("erm"), masks=hidden, warnings=warnings)
 
 
 def random_squares(sides: Tensor, height: int, width: int, generator: torch.Generator) -> Tensor:

@@ -7,13 +7,19 @@ from typing import NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d
 
 from unspur.data.base import Split
-from unspur.data.masks import BitMask, Mask, hidden_shares
+from unspur.data.masks import BitMask, BothMasks, Mask, hidden_shares
+from unspur.errors import require
+from unspur.parts.swapping import donors_of_other_classes
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import Constant, Optimiser
+from unspur.train.recipe import Constant, Optimiser, require_rate
 from unspur.train.session import Session
 
+LOOKED_AT, PART = 2000, 200  # images whose masks are looked at, at most, and at a time
+CELLS = 16  # rows and columns in which a mask is looked at
+RARE = 0.01  # of the pixels: where more are black, as around digits, a black hole is not seen
 UNMASKED = 1 / 3  # of the images: more of them without a mask, and much of the fine-tuning is plain training
 
 
@@ -71,12 +77,72 @@ def unmasked_warnings(facts: HiddenFacts, images: int) -> list[str]:
     return []
 
 
+def shared_holes(mask: Mask, y: Tensor, generator: torch.Generator) -> Mask:
+    """Hide of each sample also what is hidden of one of another class: what is hidden then tells nothing of classes."""
+    (donors,) = donors_of_other_classes(y, 1, generator)
+    return BothMasks(mask, mask.subset(donors))
+
+
+def telling_warnings(masked: Split) -> list[str]:
+    """A sentence if the holes alone tell the class, in images in which black is rare, so that holes are seen.
+
+    Half of some 2,000 images give each class's mean mask, to which the masks of the other half are compared.
+    """
+    some = torch.arange(len(masked))[:: max(1, len(masked) // LOOKED_AT)]
+    if masked.mask is None or len(masked.sample_shape) != 3 or _black(masked, some) > RARE:
+        return []
+    share = _told_by_masks(masked.mask, masked.y, some)
+    if share < (1 + 1 / len(masked.y.unique())) / 2:
+        return []
+    return [
+        f"What is hidden tells the class: the holes alone are enough to tell it for {100 * share:.0f} % of the images "
+        "(mean of classes), so that the fine-tuning can learn their shape. Hide of each image also what is hidden of "
+        "one of another class (--set holes=shared)."
+    ]
+
+
+def _black(split: Split, index: Tensor) -> float:
+    """The share of the pixels, as they are without masks, that are black."""
+    plain = split.masked(None)
+    dark = [(plain.batch(part).x == 0).all(1).float().mean() for part in index.split(PART)]
+    return float(torch.stack(dark).mean())
+
+
+def _told_by_masks(mask: Mask, y: Tensor, index: Tensor) -> float:
+    """How many of the second half's classes the nearest mean mask of the first half names: the mean of classes."""
+    coarse = torch.cat(
+        [adaptive_avg_pool2d(mask.keep(part).unsqueeze(1), CELLS).flatten(1) for part in index.split(PART)]
+    )
+    labels = y[index]
+    first = torch.zeros(len(index), dtype=torch.bool)
+    first[labels.argsort(stable=True)[::2]] = True  # half of each class
+    classes = [label for label in labels[first].unique() if (labels[~first] == label).any()]
+    if len(classes) < 2:
+        return 0.0
+    means = torch.stack([coarse[first & (labels == label)].mean(0) for label in classes])
+    told = torch.stack(classes)[torch.cdist(coarse, means).argmin(1)] == labels
+    return float(torch.stack([told[~first & (labels == label)].float().mean() for label in classes]).mean())
+
+
+def require_tuning(lr: float | None, *, restart: bool) -> None:
+    """A rate that can be one, and of one epoch that goes on from ERM."""
+    require_rate("finetune_lr", lr)
+    require(
+        not (restart and lr is not None),
+        "finetune_lr is of one epoch that goes on from ERM, and restart trains by ERM's recipe: leave one of them out.",
+    )
+
+
 def fine_tune(
-    model: nn.Module, masked: Split, recipe: Optimiser, lr: float | None, *, stage: str, session: Session
+    model: nn.Module, masked: Split, recipe: Optimiser, lr: float | None, *, stage: str, session: Session, restart: bool
 ) -> float:
-    """One epoch on masked images, as ERM trained but at one rate: ``lr``, or the last that ERM used. Returns it."""
-    erm = session.history.get("erm")
-    rate = lr if lr is not None else erm[-1]["lr"] if erm else recipe.lr
-    once = replace(recipe, lr=rate, epochs=1, schedule=Constant(), until_accuracy=None, until_loss=None)
-    train_model(model, masked, once, stage=stage, session=session)
-    return once.lr
+    """One epoch on masked images, as ERM trained but at one rate: ``lr``, or the last that ERM used. Returns it.
+
+    With ``restart`` the whole of ERM's recipe, whose first rate is returned.
+    """
+    if not restart:
+        erm = session.history.get("erm")
+        rate = lr if lr is not None else erm[-1]["lr"] if erm else recipe.lr
+        recipe = replace(recipe, lr=rate, epochs=1, schedule=Constant(), until_accuracy=None, until_loss=None)
+    train_model(model, masked, recipe, stage=stage, session=session)
+    return recipe.lr

@@ -32,6 +32,7 @@ from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.catalog import arch_named
 from unspur.models.spec import ArchSpec
 from unspur.runs.config import Config, pairs
+from unspur.saliency.threshold import Soft
 from unspur.train.recipe import AdamW, Cosine, Optimiser, Recipe
 
 S = TypeVar("S")
@@ -67,7 +68,8 @@ BATCH = 32  # a small set needs steps more than it needs smooth ones ...
 OF_THE_SET = 8  # ... and at least so many of them in an epoch,
 SMALLEST = 4  # but batches of one or two images have no statistics
 SEEN = 100  # times that images of each class are shown, which takes more steps where classes are many
-BRIEF = 0.2  # of the epochs: a biased model takes the shortcut first, and learns the exceptions if it goes on
+BRIEF = 0.2  # of the epochs: a biased model takes the shortcut first, and learns the exceptions if it goes on ...
+BRIEF_STEPS = 150  # ... but needs steps to take it: of a tag's 72 exceptions 32 % were mined after 45, 65 % after 135
 GENTLY = 0.25  # of the rate for what is fine-tuned after a cosine, whose own last rate is next to nothing
 MOVED = 20.0  # rate x steps of DCWP's gates in the paper, which is how far theta can move
 FASTEST = 0.1  # rate of the gates, at most
@@ -120,9 +122,18 @@ def _method(method: Method, given: frozenset[str], size: SetSize, rules: Rules) 
             method = with_value(method, path, kept)
             continue
         brief = path == "mining.training" or (path == "erm" and isinstance(method, JTT))
-        values = {"batch_size": batch, "epochs": max(1, round(BRIEF * epochs)) if brief else epochs}
+        values = {"batch_size": batch, "epochs": _brief(epochs, epoch) if brief else epochs}
         method = with_value(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
     return _with(method, _own_settings(method, size, rules, batch), given)
+
+
+def _brief(epochs: int, steps: int) -> int:
+    """Epochs of so many steps for a biased model, where plain training takes ``epochs``.
+
+    >>> _brief(7, 45), _brief(3, 95), _brief(50, 30), _brief(20, 1)
+    (3, 2, 10, 20)
+    """
+    return min(epochs, max(1, round(max(BRIEF * epochs, BRIEF_STEPS / steps))))
 
 
 def _recipe(
@@ -141,7 +152,10 @@ def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> di
     if hasattr(method, "anneal"):
         return {"anneal": int(ANNEALED * sum(_steps(recipe, size) for _, recipe in recipes(method)))}
     if isinstance(method, MaskTune | RandMask):
-        return {"finetune_lr": GENTLY * method.erm.lr}
+        again = rules is PRETRAINED and method.finetune_lr is None
+        tuning: dict[str, Any] = {"restart": True} if again else {"finetune_lr": GENTLY * method.erm.lr}
+        black = isinstance(method, RandMask) or isinstance(method.threshold, Soft)
+        return tuning if black else {**tuning, "holes": "shared"}
     if isinstance(method, DCWP | MRM):
         steps = _steps(method.erm, size)
         gate_steps, tuning_steps = max(GATE_STEPS, steps // 2), max(10, steps // 2)

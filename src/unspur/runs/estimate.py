@@ -197,7 +197,8 @@ def images_trained(method: Method, images: int) -> float:
     epochs = {key: float(recipe.epochs) for key, recipe in recipes(method)}
     if isinstance(method, MaskTune | RandMask):
         rounds = method.iterations if isinstance(method, MaskTune) else 1
-        epochs["masked"] = rounds * (1 + 2 * FORWARD)  # maps, fine-tuning and a look at the result
+        tuning = epochs["erm"] if method.restart else 1
+        epochs["masked"] = rounds * (tuning + 2 * FORWARD)  # maps, fine-tuning and a look at the result
     elif isinstance(method, Swap):
         epochs["erm"] *= not method.cues  # a biased model, where nobody says what to swap
     elif isinstance(method, JTT):
