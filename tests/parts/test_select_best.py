@@ -8,12 +8,12 @@ from unspur.data.base import Split
 from unspur.parts.select import BestOnMined, clearly_lower
 from unspur.train.session import Session
 
-# One number a sample, and a model that says class 1 above its threshold; the last five samples are mined.
+# One number a sample, and a model that says class 1 above its threshold; the last twenty samples are mined.
 VAL = Split(
-    torch.tensor([[-2.0], [-1.0], [1.0], [2.0], [-0.5], [-0.6], [-0.4], [-0.3], [-0.2]]),
-    torch.tensor([0, 0, 1, 1, 1, 1, 1, 1, 1]),
+    torch.tensor([[-2.0], [-1.0], [1.0], [2.0], *([[-0.5], [-0.6], [-0.4], [-0.3], [-0.2]] * 4)]),
+    torch.tensor([0, 0, 1, 1, *[1] * 20]),
 )
-MINED = torch.arange(9) >= 4
+MINED = torch.arange(24) >= 4
 
 
 def threshold(at):
@@ -59,16 +59,17 @@ def test_the_mined_samples_alone_decide():
     assert both[-9.0] > both[0.0] and loss(-9.0, MINED) < loss(0.0, MINED)
     found = best.restore()
     assert found.pop("loss") == pytest.approx(loss(-9.0, MINED), abs=1e-6)
-    assert found == {"by": "mined validation samples", "step": 2, "mined": 5, "of": 9}
+    assert found == {"by": "mined validation samples", "step": 2, "mined": 20, "of": 24}
     assert at(model) == -9.0
 
 
 def test_what_may_be_chance_does_not_replace_the_model_from_before():
-    val = Split(torch.cat([torch.eye(6), torch.zeros(2, 6)]), torch.ones(8, dtype=torch.long))
-    mined = torch.arange(8) < 6
+    # 24 mined samples of six kinds: those at places 0, 2, 4, ... choose, and the others, 1, 3, 5, ..., test
+    val = Split(torch.cat([torch.eye(6).repeat(4, 1), torch.zeros(2, 6)]), torch.ones(26, dtype=torch.long))
+    mined = torch.arange(26) < 24
 
     def model(*logits):
-        """The mined sample i has logit logits[i] for its class, and 0 for the other."""
+        """A mined sample of kind i has logit logits[i] for its class, and 0 for the other."""
         net = nn.Linear(6, 2, bias=False)
         with torch.no_grad():
             net.weight.copy_(torch.tensor([[0.0] * 6, logits]))
@@ -80,10 +81,12 @@ def test_what_may_be_chance_does_not_replace_the_model_from_before():
         look(best, 7)
         return net, best.restore(before=model(*[0.0] * 6))
 
-    net, found = restored(9.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # much, but on one sample alone
+    net, found = restored(9.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # much, but on samples that chose
     assert found["step"] == 0 and found["loss"] == found["loss_before"] == pytest.approx(math.log(2))
     assert found["loss_after"] == pytest.approx(math.log(2) * 5 / 6, abs=1e-3)
     assert not net.weight.any()
+    net, found = restored(0.0, 9.0, 0.0, -9.0, 0.0, 0.0)  # better on some that test, and worse on as many
+    assert found["step"] == 0 and not net.weight.any()
     net, found = restored(*[0.1] * 6)  # little, but on all
     assert found["step"] == 7 and found["loss"] == found["loss_after"] < found["loss_before"]
     assert net.weight.any()
@@ -94,6 +97,24 @@ def test_chance_alone_passes_for_clear_once_in_twenty():
     gains = torch.randn(4000, 40, generator=generator, dtype=torch.float64)
     passed = sum(clearly_lower(-row, than=torch.zeros(40)) for row in gains) / 4000
     assert passed == pytest.approx(0.05, abs=0.012)
+
+
+def test_chance_passes_as_rarely_when_the_best_of_twenty_was_chosen():
+    # Losses of 40 mined samples that no step changes but by chance. Chosen and tested by the same samples, the best of
+    # twenty would pass most of the time.
+    class ByChance(BestOnMined):
+        def _scored(self, model):
+            return torch.randn(41, generator=generator, dtype=torch.float64), torch.zeros(41)
+
+    generator = torch.Generator().manual_seed(0)
+    val, mined = Split(torch.zeros(41, 1), torch.zeros(41, dtype=torch.long)), torch.arange(41) < 40
+    passed = 0
+    for _ in range(400):
+        best = ByChance(threshold(0.0), val, mined, Session())
+        for step in range(1, 21):
+            look(best, step)
+        passed += best.restore(before=threshold(0.0))["step"] > 0
+    assert passed / 400 == pytest.approx(0.05, abs=0.03)
 
 
 def test_of_equal_losses_the_first_counts():
@@ -118,9 +139,17 @@ def test_without_enough_mined_samples_the_last_weights_stay_and_the_reason_is_to
     model = threshold(0.3)
     for val, mined, why in (
         (None, None, "There is no validation set."),
-        (VAL, torch.zeros(9, dtype=torch.bool), "Mining took 0 of the 9 validation samples; to choose by them takes 5"),
-        (VAL, torch.arange(9) > 4, "Mining took 4 of the 9 validation samples; to choose by them takes 5"),
-        (VAL, torch.ones(9, dtype=torch.bool), "Mining took 9 of the 9 validation samples; to choose by them takes 5"),
+        (
+            VAL,
+            torch.zeros(24, dtype=torch.bool),
+            "Mining took 0 of the 24 validation samples; to choose by them takes 20",
+        ),
+        (VAL, torch.arange(24) > 4, "Mining took 19 of the 24 validation samples; to choose by them takes 20"),
+        (
+            VAL,
+            torch.ones(24, dtype=torch.bool),
+            "Mining took 24 of the 24 validation samples; to choose by them takes 20",
+        ),
     ):
         best = BestOnMined(model, val, mined, Session())
         assert look(best, 1) == {}
