@@ -40,6 +40,8 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
     "erm": ("erm", ()),
     "erm, frozen": ("erm", FROZEN),
     "masktune": ("masktune", ()),
+    "masktune, own holes": ("masktune", ("holes=own",)),
+    "masktune, one epoch": ("masktune", ("holes=own", "finetune_lr=1e-4")),  # the paper's, at a quarter of ERM's rate
     "randmask": ("randmask", ()),
     "dcwp": ("dcwp", ()),
     "mrm": ("mrm", ()),

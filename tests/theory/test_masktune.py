@@ -2,7 +2,15 @@ import pytest
 import torch
 
 from unspur.errors import UnspurError
-from unspur.theory.masktune import fit_pair, min_norm, predicted_agreement, predicted_gap, predictions
+from unspur.theory.masktune import (
+    fit_pair,
+    fits,
+    min_norm,
+    min_norm_masked,
+    predicted_agreement,
+    predicted_gap,
+    predictions,
+)
 
 SIZES = [(1, 2), (5, 9), (12, 13), (20, 60)]  # (samples, features); (12, 13): z has as many features as samples
 
@@ -30,6 +38,29 @@ def test_the_min_norm_model_fits_and_nothing_shorter_does(n, d):
     # Every other solution differs by a vector that z maps to zero; theta is orthogonal to all of these.
     null = new_samples(d) @ (torch.eye(d - 1, dtype=torch.float64) - torch.linalg.pinv(z) @ z)
     assert (null @ theta).abs().max() < 1e-7
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 20), (12, 40)])
+def test_masking_the_same_features_everywhere_never_makes_the_least_complex_model_simpler(n, d):
+    # Proposition 1: the masked model fits the raw samples as well, so that the first choice could have had it.
+    for seed in range(20):
+        z, _, y = problem(n, d, seed)
+        hidden = torch.randperm(d - 1, generator=torch.Generator().manual_seed(seed))[: d // 4]
+        keep = torch.ones(d - 1, dtype=torch.float64).index_fill(0, hidden, 0)
+        first, final = min_norm(z, y), min_norm_masked(z, y, keep)
+        assert fits(final, z, y) and not final[hidden].abs().max() > 1e-9
+        assert final.norm() > first.norm()  # equal only if the first gave the hidden features no weight
+
+
+def test_a_masked_model_that_does_not_fit_the_raw_samples_may_be_simpler():
+    # The condition that both fit the training data is needed. (1, 0) and (1, 0.1) with targets 1 and -1 take
+    # theta = (1, -20); with the second sample's first feature hidden, (1, -10) does, which misses the raw -1 by 1.
+    x, y = torch.tensor([[1.0, 0.0], [1.0, 0.1]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)
+    keep = torch.tensor([[1, 1], [0, 1]])
+    first, final = min_norm(x, y), min_norm_masked(x, y, keep)
+    assert close(first, torch.tensor([1.0, -20.0], dtype=torch.float64)) and fits(first, x, y)
+    assert close(final, torch.tensor([1.0, -10.0], dtype=torch.float64)) and fits(final, x * keep, y)
+    assert not fits(final, x, y) and final.norm() < first.norm()
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)

@@ -1,8 +1,15 @@
-"""When a model and its repaired copy agree: MaskTune's Proposition 2 (arXiv:2210.00055, section 2.2 and appendix C).
+"""What masking does to the least complex model: MaskTune's Propositions 1 and 2 (arXiv:2210.00055, 2.1, 2.2, C).
 
-Two linear models fit n samples of d features exactly, each with the least norm: one sees the features ``z`` (d - 1 of
-them) and ``s``, the other has ``s`` masked. The proposition says that they agree on a new (z, s) if and only if s is
-what z predicted in training. One condition stands in its proof alone: the first model must use s at all.
+**Proposition 1.** Of all models that fit the training data the least complex is taken, first on the data and then on
+masked data. If the second model fits the unmasked data, too, it is at least as complex as the first. It must: the proof
+calls both models candidates of the first choice, and a model that fits masked samples only need not be one.
+``min_norm_masked`` is the linear case, in which it always is, since a weight on a masked feature costs and gains
+nothing; with masks that differ from sample to sample it need not be, and the complexity may fall (``fits``).
+
+**Proposition 2.** Two linear models fit n samples of d features exactly, each with the least norm: one sees the
+features ``z`` (d - 1 of them) and ``s``, the other has ``s`` masked. The proposition says that they agree on a new
+(z, s) if and only if s is what z predicted in training. One condition stands in its proof alone: the first model must
+use s at all.
 """
 
 from __future__ import annotations
@@ -29,6 +36,20 @@ def min_norm(x: Tensor, y: Tensor) -> Tensor:
     )
     solved: Tensor = torch.linalg.solve(x @ x.T, y)
     return x.T @ solved
+
+
+def min_norm_masked(x: Tensor, y: Tensor, keep: Tensor) -> Tensor:
+    """The shortest theta that fits samples of which only what ``keep`` (features, or samples x features) says is seen.
+
+    >>> min_norm_masked(torch.tensor([[3.0, 4.0]]), torch.tensor([25.0]), torch.tensor([0, 1]))
+    tensor([0.0000, 6.2500])
+    """
+    return min_norm(x * keep, y)
+
+
+def fits(theta: Tensor, x: Tensor, y: Tensor, tolerance: float = 1e-8) -> bool:
+    """Whether a linear model has zero loss on every sample."""
+    return bool(((x @ theta - y).abs() <= tolerance).all())
 
 
 @dataclass(frozen=True, eq=False)

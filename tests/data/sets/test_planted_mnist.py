@@ -56,6 +56,29 @@ def test_biased_mnist_s_tests_are_the_raw_digits_and_squares_on_5_to_9_alone():
     assert data.classes == ("0-4", "5-9") and data.attribute_values == {"square": ("none", "blue")}
 
 
+def test_drawn_as_the_authors_did_only_4s_and_5s_conflict_and_both_squares_share_their_images():
+    data, (train, _) = mini("biased_mnist", squares=2, draw="authors", val=0), load_mini()
+    left, right = (data.train.attributes[name] for name in ("square", "square2"))
+    assert torch.equal(left, right)
+    against = left == data.train.y
+    # 1 % of the 5,000 digits of each class: 50 of the 1,000 fours, the last of them, and the first 50 fives
+    for digit, chosen in ((4, slice(950, 1000)), (5, slice(0, 50))):
+        members = (train.y == digit).nonzero().squeeze(1)
+        assert against[members[chosen]].all() and int(against[members].sum()) == 50
+    assert int(against.sum()) == 100
+    with_both = data.train.x[left == 1]
+    assert (with_both[:, 0, :4, :4] == 255).all() and (with_both[:, 2, :4, -4:] == 255).all()
+    assert not with_both[:, 1:, :4, :4].any() and not with_both[:, :2, :4, -4:].any()
+    assert data.attribute_values == {"square": ("none", "red"), "square2": ("none", "blue")}
+
+
+def test_one_square_of_the_authors_is_blue_and_the_default_stays_the_text_s():
+    data = mini("biased_mnist", draw="authors", conflict_count=200, val=0)
+    assert data.attribute_values == {"square": ("none", "blue")}
+    assert conflicting(data.train, data.train) == [100, 100]
+    assert torch.equal(mini("biased_mnist").train.x, mini("biased_mnist", draw="text").train.x)
+
+
 def test_two_squares_follow_the_same_rule_independently():
     data = mini("biased_mnist", squares=2, conflict=0.2, val=0)
     first, second = data.train.attributes["square"], data.train.attributes["square2"]

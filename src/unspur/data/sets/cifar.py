@@ -166,7 +166,7 @@ class PlantedCIFAR10(Planted, CIFAR10Based):
         else:
             values = self.like_training(part, y, 10, training=len(parts["train"].y))
         augment = self.augment if part == "train" else None
-        return Split(self.draw(part, shortcut, x, values), y, {attribute: values}, augment=augment)
+        return Split(self.planted(part, shortcut, x, values), y, {attribute: values}, augment=augment)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from unspur.core.options import added
 from unspur.data.base import Dataset, Images, Split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.sets.mnist import MNIST_ABOUT, MNISTBased, Parts
-from unspur.data.shortcuts.drawn import TEN_COLOURS, Companion, OneHotCode, Shortcut, Square, Tint, to_rgb
+from unspur.data.shortcuts.drawn import TEN_COLOURS, Colour, Companion, OneHotCode, Shortcut, Square, Tint, to_rgb
 from unspur.data.shortcuts.planted import Planted
 from unspur.data.spec import DCWP, LARGE_LR, MASKTUNE, ULE, About
 from unspur.errors import require
@@ -28,6 +29,11 @@ class BiasedMNIST(Planted, MNISTBased):
 
     The square is on 99 % of class 0-4 and on 1 % of class 5-9. With ``squares=2`` a red one at the top right follows
     the same rule; the two are drawn independently of each other, so they are two shortcuts, not one with two parts.
+
+    That is how we read the paper's text. The authors' public code sorts the digits before it draws, so that all
+    conflicting samples are 4s without and 5s with the square, and puts both squares, the left one red and the right one
+    blue, on the same images (``draw=authors``). A model that knows nothing but the squares and those digits is then
+    right on 18.7 % of the biased test set, (982 + 892) / 10,000, where the paper has 18.59 %.
     """
 
     name: ClassVar[str] = "biased_mnist"
@@ -35,11 +41,23 @@ class BiasedMNIST(Planted, MNISTBased):
     usual_conflict: ClassVar[float] = 0.01
 
     squares: Literal[1, 2] = 1  # 2 adds a red square at the top right
+    draw: Literal["text", "authors"] = added("text")  # which samples conflict: any, or as in the authors' code
 
     @property
     def shortcuts(self) -> dict[str, Square]:
-        squares = {"square": Square(), "square2": Square(column=-4, colour=(255, 0, 0))}
-        return dict(list(squares.items())[: self.squares])
+        colours = self._colours.values()
+        return {
+            name: Square(column=column, colour=colour)
+            for name, column, colour in zip(("square", "square2"), (0, -4), colours, strict=False)
+        }
+
+    @property
+    def _colours(self) -> dict[str, Colour]:
+        """Of the squares, from left to right."""
+        blue, red = {"blue": (0, 0, 255)}, {"red": (255, 0, 0)}
+        if self.squares == 1:
+            return blue
+        return {**red, **blue} if self.draw == "authors" else {**blue, **red}
 
     def load(self, files: DataFiles) -> Dataset:
         parts, used = self.parts(files), self.shortcuts
@@ -48,13 +66,16 @@ class BiasedMNIST(Planted, MNISTBased):
         def split(part: str, values: Mapping[str, Tensor]) -> Split:
             x = to_rgb(getattr(parts, part).x)
             for name, square in used.items():
-                x = self.draw(part, square, x, values[name])
+                x = self.planted(part, square, x, values[name])
             return Split(x, halves[part], dict(values))
 
         own = torch.tensor([1, 0])  # class 0-4 has the square, class 5-9 has not
         test, training = halves["test"], len(halves["train"])
 
         def usual(part: str) -> dict[str, Tensor]:
+            if self.draw == "authors":
+                share = self.share if self.conflict_count is None else self.conflict_count / training
+                return dict.fromkeys(used, squares_of_sorted(getattr(parts, part).y, share or 0.0))
             return {
                 name: self.like_training(part, halves[part], 2, training=training, aligned=own, what=f"{name} ")
                 for name in used
@@ -69,9 +90,23 @@ class BiasedMNIST(Planted, MNISTBased):
                 "biased": split("test", {name: test for name in used}),
             },
             ("0-4", "5-9"),
-            {name: ("none", colour) for name, colour in zip(used, ("blue", "red"), strict=False)},
+            {name: ("none", colour) for name, colour in zip(used, self._colours, strict=True)},
             without_shortcut={"biased": "original"},
         )
+
+
+def squares_of_sorted(digits: Tensor, conflict: float) -> Tensor:
+    """1 where a digit has the square: of 0-4, sorted, all but the last, and of 5-9 the first, ``conflict`` of each.
+
+    >>> squares_of_sorted(torch.tensor([4, 3, 5, 9, 0, 6, 4, 5]), 0.25).tolist()
+    [1, 1, 1, 0, 1, 0, 0, 0]
+    """
+    order = digits.argsort(stable=True)
+    low, high = order[digits[order] < 5], order[digits[order] >= 5]
+    square = torch.zeros_like(digits)
+    square[low[: len(low) - round(conflict * len(low))]] = 1
+    square[high[: round(conflict * len(high))]] = 1
+    return square
 
 
 @dataclass(frozen=True)
@@ -93,7 +128,7 @@ class MNISTSC(Planted, MNISTBased):
         def split(part: str) -> Split:
             images: Images = getattr(parts, part)
             code = self.like_training(part, images.y, 10, training=len(parts.train.y))
-            return Split(self.draw(part, self.shortcuts["code"], images.x, code), images.y, {"code": code})
+            return Split(self.planted(part, self.shortcuts["code"], images.x, code), images.y, {"code": code})
 
         plain = Split(parts.test.x, parts.test.y, {"code": torch.full_like(parts.test.y, 10)})
         tests = {"mnist_sc": split("test"), "mnist": plain}
@@ -135,7 +170,7 @@ class ColoredMNIST(Planted, MNISTBased):
 
         def split(part: str, colour: Tensor) -> Split:
             images: Images = getattr(parts, part)
-            return Split(self.draw(part, self.shortcuts["color"], images.x, colour), images.y, {"color": colour})
+            return Split(self.planted(part, self.shortcuts["color"], images.x, colour), images.y, {"color": colour})
 
         train, val, test = (
             self.like_training(part, getattr(parts, part).y, 10, training=len(parts.train.y)) for part in Parts._fields
@@ -183,7 +218,7 @@ class DoubleMNIST(Planted, MNISTBased):
             images: Images = getattr(parts, part)
             left = (images.x * self.dim).round_().to(torch.uint8)
             right = self.shortcuts["digit"].drawing_from(images)
-            return Split(self.draw(part, right, left, digit), images.y, {"digit": digit})
+            return Split(self.planted(part, right, left, digit), images.y, {"digit": digit})
 
         train, val = (
             self.like_training(part, getattr(parts, part).y, 10, training=len(parts.train.y))

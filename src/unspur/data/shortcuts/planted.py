@@ -34,6 +34,11 @@ class Planted(DataSpec):
         check_conflict(self.conflict, self.conflict_count)
 
     @property
+    def share(self) -> float | None:
+        """Of bias-conflicting training samples; None where their number is given."""
+        return self.usual_conflict if self.conflict is None and self.conflict_count is None else self.conflict
+
+    @property
     @abc.abstractmethod
     def shortcuts(self) -> Mapping[str, Shortcut]:
         """What is planted, by the name of the attribute that holds its values."""
@@ -60,7 +65,7 @@ class Planted(DataSpec):
             values,
             data_stream(self.seed, f"assign {what}{part}"),
             training=training,
-            conflict=self.usual_conflict if self.conflict is None and self.conflict_count is None else self.conflict,
+            conflict=self.share,
             conflict_count=self.conflict_count,
             aligned=aligned,
         )
@@ -69,5 +74,6 @@ class Planted(DataSpec):
         """Values for the test set ``test`` that have nothing to do with its labels."""
         return assign_evenly(y, values, data_stream(self.seed, f"assign {test}"))
 
-    def draw(self, part: str, shortcut: Shortcut, images: Tensor, values: Tensor) -> Tensor:
+    def planted(self, part: str, shortcut: Shortcut, images: Tensor, values: Tensor) -> Tensor:
+        """The images of a part with a shortcut drawn on them."""
         return shortcut.apply(images, values, data_stream(self.seed, f"draw {part}"))
