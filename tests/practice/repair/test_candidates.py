@@ -8,7 +8,14 @@ from unspur.errors import UnspurError
 from unspur.methods.catalog import METHODS
 from unspur.methods.erm import ERM
 from unspur.practice.repair import candidates as candidates_module
-from unspur.practice.repair.candidates import candidates, expectations, require_one_fits, train_command
+from unspur.practice.repair.candidates import (
+    candidates,
+    expectations,
+    require_known,
+    require_one_fits,
+    require_trainable,
+    train_command,
+)
 from unspur.runs.config import configure
 from unspur.runs.defaults import SetSize
 
@@ -48,12 +55,18 @@ def test_named_methods_are_tried_and_no_others():
     [
         ("swop", "Unknown method 'swop'. Did you mean 'swap'"),
         ("erm", "erm is what candidates are compared with"),
-        ("balanced_last_layer", "needs training data with group labels, and these have none; leave it out"),
     ],
 )
-def test_a_method_that_cannot_be_tried_is_refused(name, sentence):
+def test_a_name_that_no_candidate_has_is_refused(name, sentence):
     with pytest.raises(UnspurError, match=sentence):
-        found(methods=(name,))
+        require_known(["swap", name])
+
+
+@pytest.mark.parametrize("name", ["balanced_last_layer", "dfr"])  # of training images, of validation images
+def test_a_method_that_needs_groups_is_refused_where_there_are_none(name):
+    with pytest.raises(UnspurError, match=f"{name} needs data with group labels, and these have none; leave it out"):
+        require_trainable(["swap", name], groups=False)
+    require_trainable(["swap", name], groups=True)
 
 
 def test_methods_that_need_groups_are_tried_where_there_are_groups():

@@ -10,10 +10,10 @@ from typing import Literal, TypedDict
 from unspur.core.files import read_json
 from unspur.core.progress import duration
 from unspur.data.spec import DataSpec
-from unspur.errors import UnspurError, require, unknown
+from unspur.errors import UnspurError, require
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import LogitsMethod, Method
-from unspur.methods.catalog import METHODS
+from unspur.methods.catalog import METHODS, method_named
 from unspur.methods.erm import ERM
 from unspur.methods.swap import Swap
 from unspur.methods.ule_last_layer import ULELastLayer
@@ -75,6 +75,22 @@ def plain_training(data: DataSpec, seed: int) -> Config:
     return Config(ERM(), data, arch_named(data.usual_arch), seed)
 
 
+def require_known(methods: Sequence[str]) -> None:
+    """Refuse names that no candidate has."""
+    for name in methods:
+        require(method_named(name) is not ERM, "erm is what candidates are compared with; name other methods.")
+
+
+def require_trainable(methods: Sequence[str], *, groups: bool) -> None:
+    """Refuse methods that read group labels where there are none."""
+    for name in methods:
+        method = METHODS[name]
+        require(
+            groups or not (method.needs_groups or method.needs_val_groups),
+            f"{name} needs data with group labels, and these have none; leave it out.",
+        )
+
+
 def candidates(
     base: Config, cues: Sequence[str], size: SetSize, seconds: float, methods: Sequence[str] = (), *, groups: bool
 ) -> list[Candidate]:
@@ -85,14 +101,6 @@ def candidates(
     """
     kind = kind_of(cues)
     known = {row["method"]: row for row in expectations() if row["kind"] == kind}
-    for name in methods:
-        if name not in METHODS:
-            raise unknown("method", name, METHODS)
-        require(name != "erm", "erm is what candidates are compared with; name other methods.")
-        require(
-            groups or not METHODS[name].needs_groups,
-            f"{name} needs training data with group labels, and these have none; leave it out.",
-        )
     usual = [name for name in known if groups or not METHODS[name].needs_groups]
     usual = [name for name in usual if _pretrained(base) or name not in HEADS]
     named = list(dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)))

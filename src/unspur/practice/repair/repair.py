@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from torch import Tensor
 
 from unspur.core.files import remove_partial
 from unspur.core.progress import Progress, duration, silent
@@ -26,7 +27,9 @@ from unspur.practice.repair.candidates import (
     Candidate,
     candidates,
     plain_training,
+    require_known,
     require_one_fits,
+    require_trainable,
     train_command,
 )
 from unspur.practice.repair.choice import judge
@@ -56,6 +59,9 @@ class RepairSettings:
     margin: float = MARGIN
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        require_known(self.methods)
+
 
 def repair(
     target: RepairTarget,
@@ -69,10 +75,12 @@ def repair(
     """Repair what ``target`` names in a folder of its own below ``out``; a repair that was stopped goes on."""
     files = DataFiles(data_dir)
     data = unchanged(target, files)
+    require_trainable(settings.methods, groups=bool(data.train.attributes))
+    labelled = validation_labels(settings.groups, target.data, data, files) if settings.groups else None
     folder = out / f"{target.name}-{_key(target, settings.seed)}"
     state = read_state(folder) or new_state(target.words, settings.seed, settings.margin)
     budget = Budget(settings.budget, state["seconds"])
-    work = _Repair(target, settings, folder, data, files, data_dir, budget, progress, say, state)
+    work = _Repair(target, settings, folder, data, labelled, files, data_dir, budget, progress, say, state)
     with _alone(folder):
         work.go()
     return folder, work.state
@@ -105,6 +113,7 @@ class _Repair:
     settings: RepairSettings
     folder: Path
     data: Dataset
+    labelled: Tensor | None  # groups of validation images that the user gave
     files: DataFiles
     data_dir: Path | None
     budget: Budget
@@ -173,10 +182,7 @@ class _Repair:
         return audit_into(self.folder / AUDITS, found.name, found.source, **rest)  # type: ignore[arg-type]
 
     def _referee(self, base: Run, found: AuditJSON) -> Referee:
-        labelled = None
-        if self.settings.groups is not None:
-            labelled = validation_labels(self.settings.groups, self.target.data, self.data, self.files)
-        kind, group = groups_for(base.load_model(self.data), self.data, found["cues"], labelled)
+        kind, group = groups_for(base.load_model(self.data), self.data, found["cues"], self.labelled)
         self.state |= {"evidence": kind, "images": int((group >= 0).sum())}
         leak = found["verdict"] in ("leaks", "leans")
         return Referee(self.folder, self.data, tuple(found["cues"]), kind, group, leak, self.settings.seed)
