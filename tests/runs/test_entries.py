@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from unspur.errors import UnspurError
@@ -41,6 +43,18 @@ def test_a_setting_of_data_reaches_the_sets_that_have_it():
 def test_a_setting_that_reaches_nothing_is_an_error(setting, sentence):
     with pytest.raises(UnspurError, match=sentence):
         entered(["jtt"], setting, datasets=("colored_mnist",))
+
+
+@pytest.mark.parametrize(
+    ("methods", "datasets", "sentence"),
+    [
+        (["ermm"], ["colored_mnist"], "Unknown method 'ermm'. Did you mean 'erm'?"),
+        (["jtt"], ["colored_mnist", "colored_mnis"], "Unknown data set 'colored_mnis'. Did you mean 'colored_mnist'?"),
+    ],
+)
+def test_a_mistyped_name_is_said_before_data_are_looked_at(methods, datasets, sentence, tmp_path):
+    with pytest.raises(UnspurError, match=re.escape(sentence)):  # and not that MNIST is missing
+        enter(methods, datasets, [0], data_dir=tmp_path)
 
 
 def test_candidates_are_all_recipes_rates_times_each_factor():

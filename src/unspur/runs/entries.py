@@ -54,6 +54,10 @@ def enter(
     require(len(seeds) > 0, "A comparison needs at least one seed, such as --seeds 0,1,2.")
     require(len(rates) > 0 and min(rates) > 0, f"--rates must be numbers above 0 but got {list(rates)}.")
     names = list(dict.fromkeys([PLAIN, *(METHODS if list(methods) == ["all"] else methods)]))
+    for name in names:  # before any data are looked at, which may be missing
+        method_named(name)
+    for data in datasets:
+        dataset_named(data)
     given, files = list(settings), DataFiles(data_dir)
     _require_reaching(given, names, datasets)
     return [
