@@ -18,6 +18,7 @@ from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.stored import StoredAudit, stored
 from unspur.practice.repair import repair as repair_module
 from unspur.practice.repair.budget import OutOfTime
+from unspur.practice.repair.outcome import has_moving_mark
 from unspur.practice.repair.repair import RepairSettings, repair
 from unspur.practice.repair.state import PAGE, REPAIR, read_state
 from unspur.practice.repair.target import repair_target
@@ -114,6 +115,14 @@ def test_a_method_that_fails_is_written_down_and_the_rest_goes_on(place, audited
     rows = {row["name"]: row for row in state["tried"]}
     assert rows["jtt"]["status"] == "failed" and "error in the program" in rows["jtt"]["reason"]
     assert state["chosen"] == "swap"
+
+
+def test_a_moving_mark_is_one_of_no_fixed_place_that_gives_labels_away(audited):
+    mark = audited.findings["findings"][0]
+    assert mark["kind"] == "place" and mark["grade"] == "leaks" and mark["where"]
+    kinds = [{}, {"where": None}, {"where": None, "grade": "context"}, {"where": None, "kind": "image"}]
+    found = [has_moving_mark({**audited.findings, "findings": [mark | change]}) for change in kinds]
+    assert found == [False, True, False, False]
 
 
 class Stop(BaseException):

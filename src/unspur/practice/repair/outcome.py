@@ -89,6 +89,12 @@ def reliance_change(before: AuditJSON, after: AuditJSON) -> list[RelianceChange]
     return changes
 
 
+def has_moving_mark(found: AuditJSON) -> bool:
+    """Whether a mark that may lie anywhere gives labels away."""
+    marks = [each for each in found["findings"] if each["kind"] == "place" and each["where"] is None]
+    return any(each["grade"] == "leaks" for each in marks)
+
+
 def _follows(finding: FindingJSON) -> float | None:
     found = finding["reliance"]
     return None if found is None else found["follows_cue"] - found["control"]

@@ -34,7 +34,7 @@ from unspur.practice.repair.candidates import (
 )
 from unspur.practice.repair.choice import judge
 from unspur.practice.repair.labelled_groups import validation_labels
-from unspur.practice.repair.outcome import conclude, keep, reliance_change
+from unspur.practice.repair.outcome import conclude, has_moving_mark, keep, reliance_change
 from unspur.practice.repair.page import Shown, write_repair_page
 from unspur.practice.repair.scoring import Referee, groups_for
 from unspur.practice.repair.state import AUDITS, PAGE, RUNS, RepairJSON, TriedJSON, new_state, read_state, write_state
@@ -259,11 +259,8 @@ class _Repair:
 
     def _audit_again(self, chosen: Run, before: AuditJSON) -> None:
         """The result audited as the baseline was; marks that move are looked for where there was one."""
-        moving = any(
-            each["what"].startswith("a small mark") and each["grade"] == "leaks" for each in before["findings"]
-        )
         try:
-            after = self._audited(chosen, Settings(seed=self.settings.seed, local=moving))
+            after = self._audited(chosen, Settings(seed=self.settings.seed, local=has_moving_mark(before)))
         except OutOfTime:
             self.state["notes"] = [
                 "The budget ended before the second audit; the same command with more of it makes it."
