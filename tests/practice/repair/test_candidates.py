@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unspur.errors import UnspurError
+from unspur.errors import RunFailed, UnspurError
 from unspur.methods.erm import ERM
 from unspur.practice.repair import candidates as candidates_module
 from unspur.practice.repair.candidates import (
@@ -105,7 +105,7 @@ def test_methods_that_need_groups_are_tried_where_there_are_groups():
 def test_a_budget_too_small_for_any_candidate_names_the_one_that_would_fit_first():
     tried = found(methods=("swap", "masktune"), seconds=600.0)
     cheapest = min(tried, key=lambda each: each.seconds)
-    with pytest.raises(UnspurError, match=f"with 30 s left is too small for any candidate: {cheapest.name} takes"):
+    with pytest.raises(RunFailed, match=f"with 30 s left is too small for any candidate: {cheapest.name} takes"):
         require_one_fits(tried, 30.0)
     require_one_fits(tried, cheapest.seconds)
 

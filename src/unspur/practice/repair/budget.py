@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 from unspur.core.progress import Progress, duration
-from unspur.errors import UnspurError
+from unspur.errors import RunFailed
 
 
-class OutOfTime(UnspurError):
-    """The budget ended in the middle of a candidate."""
+class OutOfTime(RunFailed):
+    """The budget ended in the middle of the work."""
 
 
 class Budget:

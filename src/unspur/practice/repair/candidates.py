@@ -8,7 +8,7 @@ from statistics import fmean
 
 from unspur.core.progress import duration
 from unspur.data.spec import DataSpec
-from unspur.errors import UnspurError, require
+from unspur.errors import RunFailed, require
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import LogitsMethod, Method
 from unspur.methods.catalog import METHODS, method_named
@@ -117,10 +117,10 @@ def _takes(config: Config, base: Config, size: SetSize, seconds: float) -> float
 
 
 def require_one_fits(tried: Sequence[Candidate], left: float) -> None:
-    """Stop where the budget is too small for any candidate."""
+    """Stop where the budget is too small for any candidate; baseline and audit are kept."""
     if tried and all(each.seconds > left for each in tried):
         least = min(tried, key=lambda each: each.seconds)
-        raise UnspurError(
+        raise RunFailed(
             f"A budget with {duration(left)} left is too small for any candidate: {least.name} takes about "
             f"{duration(least.seconds)}; give it that with --budget."
         )

@@ -77,7 +77,7 @@ def repair(
     data = unchanged(target, files)
     require_trainable(settings.methods, groups=bool(data.train.attributes))
     labelled = validation_labels(settings.groups, target.data, data, files) if settings.groups else None
-    folder = out / f"{target.name}-{_key(target, settings.seed)}"
+    folder = out / f"{target.name}-{_key(target, data, settings.seed)}"
     state = read_state(folder) or new_state(target.words, settings.seed, settings.margin)
     budget = Budget(settings.budget, state["seconds"])
     work = _Repair(target, settings, folder, data, labelled, files, data_dir, budget, progress, say, state)
@@ -101,9 +101,10 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _key(target: RepairTarget, seed: int) -> str:
+def _key(target: RepairTarget, data: Dataset, seed: int) -> str:
     """What defines a repair; methods and budget do not, so that one can go on with more of both."""
-    parts = [target.words, str(target.run), str(target.audit), seed, __version__]
+    given = [str(path.resolve()) if path else None for path in (target.run, target.audit)]
+    parts = [target.words, data.content, *given, seed, __version__]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
 
@@ -177,9 +178,15 @@ class _Repair:
 
     def _audited(self, of: Run, settings: Settings) -> StoredAudit:
         found = target_named(str(of.folder), (), self.data_dir)
-        show = self.budget.shown_by(self.progress, "audit")
-        rest = {"target": found.words, "model": found.model, "settings": settings, "progress": show}
-        return audit_into(self.folder / AUDITS, found.name, found.source, **rest)  # type: ignore[arg-type]
+        return audit_into(
+            self.folder / AUDITS,
+            found.name,
+            found.source,
+            target=found.words,
+            model=found.model,
+            settings=settings,
+            progress=self.budget.shown_by(self.progress, "audit"),
+        )
 
     def _referee(self, base: Run, found: AuditJSON) -> Referee:
         kind, group = groups_for(base.load_model(self.data), self.data, found["cues"], self.labelled)
@@ -198,7 +205,9 @@ class _Repair:
         seconds, groups = base.finished()["seconds"], bool(self.data.train.attributes)
         config = replace(base.config, seed=self.settings.seed)
         found = candidates(config, self.state["cues"], size, seconds, self.settings.methods, groups=groups)
-        require_one_fits(found, self.budget.left)
+        begun = [each for each in found if Run.create(self.folder / RUNS, each.config).result() is not None]
+        if not begun:  # those of an earlier command need no time, or less
+            require_one_fits(found, self.budget.left)
         return found
 
     def _try(self, each: Candidate, referee: Referee) -> None:
@@ -227,10 +236,8 @@ class _Repair:
             if result["status"] == "done":
                 row["scores"] = referee.json(referee.evidence(stored_run, show))
         except RunFailed as error:
-            late = isinstance(error.__cause__, OutOfTime)
+            late = isinstance(error, OutOfTime) or isinstance(error.__cause__, OutOfTime)
             row |= {"status": "out of time" if late else "failed", "reason": str(error)}
-        except OutOfTime as error:
-            row |= {"status": "out of time", "reason": str(error)}
         except UnspurError as error:  # such as a network without a layer that is a map
             row |= {"status": "failed", "reason": str(error), "run": None}
         self._note(row)
