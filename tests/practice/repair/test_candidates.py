@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from unspur.errors import RunFailed, UnspurError
-from unspur.methods.erm import ERM
 from unspur.practice.repair import candidates as candidates_module
 from unspur.practice.repair.candidates import (
     candidates,
@@ -15,7 +14,6 @@ from unspur.practice.repair.candidates import (
     require_known,
     require_one_fits,
     require_trainable,
-    train_command,
 )
 from unspur.runs.config import configure
 from unspur.runs.defaults import SetSize
@@ -118,11 +116,3 @@ def test_a_kind_of_cue_in_the_tables_is_the_one_that_audits_found(monkeypatch):
         if row["cues"]:
             shortcut, _ = next(named for start, named in script.SWAPPED.items() if row["set"].startswith(start))
             assert script.CUES[shortcut] == kind_of(row["cues"]), row["set"]
-
-
-def test_a_command_does_the_same_run():
-    swap = next(each for each in found() if each.name == "swap").config
-    words = "biased_mnist --set data.base=mini"
-    assert train_command(swap, words) == f"unspur train swap {words} --arch small_cnn --set cues={CORNER} --seed 3"
-    assert train_command(BASE, words) == f"unspur train erm {words} --arch small_cnn --seed 3"
-    assert isinstance(BASE.method, ERM)

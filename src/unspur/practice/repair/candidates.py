@@ -139,16 +139,3 @@ def _configured(name: str, base: Config, cues: Sequence[str], size: SetSize) -> 
 
 def _pretrained(config: Config) -> bool:
     return photographs(config.data) and config.arch.weights != "none"
-
-
-def train_command(config: Config, words: str) -> str:
-    """The command that does the same run by itself."""
-    method, settings = config.method, []
-    if config.arch.freeze != "auto":
-        settings.append(f"arch.freeze={config.arch.freeze}")
-    if isinstance(method, Swap) and method.layers == "last":
-        settings.append("layers=last")
-    if isinstance(method, Swap) and method.cues:
-        settings.append(f"cues={','.join(method.cues)}")
-    chosen = "".join(f" --set {setting}" for setting in settings)
-    return f"unspur train {method.name} {words} --arch {config.arch.name}{chosen} --seed {config.seed}"

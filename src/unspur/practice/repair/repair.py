@@ -30,7 +30,6 @@ from unspur.practice.repair.candidates import (
     require_known,
     require_one_fits,
     require_trainable,
-    train_command,
 )
 from unspur.practice.repair.choice import judge
 from unspur.practice.repair.labelled_groups import validation_labels
@@ -43,6 +42,7 @@ from unspur.runs.defaults import SetSize, given_keys
 from unspur.runs.estimate import prepared
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run, writable
+from unspur.runs.train_command import train_command
 from unspur.version import __version__
 
 MARGIN = 0.01  # the largest loss on ordinary images that a repair may risk
@@ -142,6 +142,10 @@ class _Repair:
             self._audit_again(chosen, found)
         self._finish(Shown(referee, base, chosen))
 
+    @property
+    def size(self) -> SetSize:
+        return SetSize(len(self.data.train), len(self.data.classes))
+
     def _save(self) -> None:
         self.state["seconds"] = round(self.budget.spent, 1)
         write_state(self.folder, self.state)
@@ -153,7 +157,7 @@ class _Repair:
         self.state["baseline"] = {
             "run": str(base.folder),
             "yours": self.target.run is not None,
-            "command": train_command(base.config, self.target.words),
+            "command": train_command(base.config, self.size),
             "seconds": result["seconds"],
             "scores": None,
         }
@@ -201,10 +205,9 @@ class _Repair:
         self._save()
 
     def _candidates(self, base: Run) -> list[Candidate]:
-        size = SetSize(len(self.data.train), len(self.data.classes))
         seconds, groups = base.finished()["seconds"], bool(self.data.train.attributes)
         config = replace(base.config, seed=self.settings.seed)
-        found = candidates(config, self.state["cues"], size, seconds, self.settings.methods, groups=groups)
+        found = candidates(config, self.state["cues"], self.size, seconds, self.settings.methods, groups=groups)
         begun = [each for each in found if Run.create(self.folder / RUNS, each.config).result() is not None]
         if not begun:  # those of an earlier command need no time, or less
             require_one_fits(found, self.budget.left)
@@ -217,7 +220,7 @@ class _Repair:
             "status": "done",
             "reason": None,
             "run": str(Run.create(self.folder / RUNS, each.config).folder),
-            "command": train_command(each.config, self.target.words),
+            "command": train_command(each.config, self.size),
             "seconds": 0.0,
             "expected_seconds": round(each.seconds, 1),
             "scores": None,
