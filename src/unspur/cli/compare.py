@@ -49,6 +49,7 @@ def compare(
     Example: unspur compare groupdro,jtt,irm colored_mnist --set data.base=mini --set jtt:up=50 --seeds 0,1,2
     """
     from unspur.cli.show.comparisons import print_comparison
+    from unspur.core.files import require_writable
     from unspur.errors import RunFailed
     from unspur.papers.reproduce import parse_seeds
     from unspur.report.compare_page import write_comparison
@@ -56,6 +57,8 @@ def compare(
     from unspur.runs.entries import enter
     from unspur.runs.many import Many
 
+    for file in (page, keep) if keep else (page,):
+        require_writable(file)
     given, sets = settings or [], _names(datasets)
     more: dict[str, Any] = {"arch": arch, "settings": given, "rates": _factors(rates), "data_dir": data_dir}
     entries = enter(_names(methods), sets, parse_seeds(seeds), **more)
