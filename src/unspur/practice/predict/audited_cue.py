@@ -44,7 +44,7 @@ class AuditedCue:
         """Whether the prediction ``label`` changes with the cue of most donors of other classes."""
         changed = torch.zeros(len(label), dtype=torch.long)
         for turn in range(DONORS):
-            other = (label + 1 + turn % (self.classes - 1)) % self.classes  # every class in turn, never its own
+            other = (label + 1 + turn % (self.classes - 1)) % self.classes  # the next classes in turn, never its own
             changed += (logits(self._swap(images, self.donors[other, turn])).argmax(1) != label).long()
         return changed * 2 > DONORS
 
