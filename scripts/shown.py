@@ -1,4 +1,5 @@
-"""What each method was shown to do here, from results/: methods/shown.json, which `unspur methods` prints."""
+"""What each method was shown to do here, from results/: methods/shown.json, which `unspur methods` prints and by which
+`unspur repair` orders what it tries."""
 
 from __future__ import annotations
 
@@ -10,14 +11,29 @@ from typing import Any
 from result_tables import CLAIMS, PHOTOGRAPHS, SECOND_DIGIT, cells_of, read, second_digit
 from swap_tables import scored
 
+from unspur.methods.shown import KindOfCue
+
 FROZEN = ", frozen"  # rows of photographs.json that train a head on features
-SWAPPED = {  # sets of swap.json: the shortcut, and what the images are
+HEADS = "photographs, frozen network"
+SWAPPED = {  # sets of swap.json, by how their names begin: the shortcut, and what the images are
     "Colored MNIST": ("digit's colour", "digits"),
-    "Biased MNIST": ("blue squares", "digits"),
-    "petscapes": ("a background", "photographs, frozen network"),
-    "tagged": ("a corner tag", "photographs, frozen network"),
+    "Biased MNIST, one square": ("a blue square", "digits"),
+    "Biased MNIST, two squares": ("two squares", "digits"),
+    "petscapes": ("a background", HEADS),
+    "tagged": ("a corner tag", HEADS),
 }
 SHORTCUTS = {"petscapes": "a background", "tagged": "a corner tag", "isic": "a coloured patch"}
+CUES: dict[str, KindOfCue | None] = {  # the kind of cue that an audit finds
+    "a blue square": "place",
+    "two squares": "place",
+    "code in a row": "place",
+    "second digit": "place",
+    "a background": "place",
+    "a corner tag": "place",
+    "digit's colour": "scene",
+    "colour, always": "scene",
+    "a coloured patch": None,  # at another place in each image
+}
 
 
 def shown() -> dict[str, list[dict[str, Any]]]:
@@ -53,7 +69,7 @@ def _photographs() -> Iterator[tuple[str, dict[str, Any]]]:
         frozen = row.endswith(FROZEN) or method.endswith("_last_layer")
         before = scores.get((on, "erm" + FROZEN * frozen))
         if method != "erm" and before:
-            kind = "photographs, frozen network" if frozen else "photographs"
+            kind = HEADS if frozen else "photographs"
             yield method, _entry(SHORTCUTS[on], kind, fmean(before), fmean(after), len(after), "photographs")
 
 
@@ -67,10 +83,14 @@ def _swap() -> Iterator[tuple[str, dict[str, Any]]]:
             for method in ("erm", "swap")
         )
         if before and after:
-            shortcut, kind = SWAPPED.get(name.partition(",")[0], (name, "digits"))
-            yield "swap", _entry(shortcut, kind, fmean(before), fmean(after), len(after), "swap")
+            start = next(start for start in SWAPPED if name.startswith(start))
+            shortcut, kind = SWAPPED[start]
+            yield "swap", _entry(shortcut, kind, fmean(before), fmean(after), len(after), "swap", name[len(start) :])
 
 
-def _entry(shortcut: str, kind: str, before: float, after: float, seeds: int, file: str) -> dict[str, Any]:
+def _entry(
+    shortcut: str, kind: str, before: float, after: float, seeds: int, file: str, which: str = ""
+) -> dict[str, Any]:
     numbers = {"before": round(before, 1), "after": round(after, 1), "seeds": seeds}
-    return {"shortcut": shortcut, "images": kind, **numbers, "file": f"results/{file}.json"}
+    named = {"shortcut": shortcut + which, "cue": CUES[shortcut], "images": kind}
+    return {**named, **numbers, "file": f"results/{file}.json"}

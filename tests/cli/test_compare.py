@@ -59,6 +59,8 @@ def test_a_failed_run_is_exit_code_1(unspur, tmp_path, monkeypatch):
         (["--rates", "fast"], "--rates are numbers separated by commas, such as 0.3,1,3, but got 'fast'"),
         (["--engine", "slurm"], "Unknown engine 'slurm'"),
         (["--set", "no_such=1"], "has the setting no_such=1"),
+        (["--page", "/proc/none/compare.html"], "Cannot write /proc/none/compare.html"),
+        (["--keep", "/"], "/ is a folder; name a file"),
     ],
 )
 def test_mistakes_are_one_sentence_and_write_nothing(unspur, tmp_path, more, sentence):

@@ -101,11 +101,9 @@ def test_a_run_can_be_scored_on_another_data_set(unspur, tmp_path):
 
 
 @pytest.mark.parametrize("coverage", ["0", "1.5", "-0.1"])
-def test_a_coverage_out_of_range_is_refused(unspur, tmp_path, coverage):
-    unspur("train", "erm", "biased_mnist", *TINY, "--out", tmp_path)
-    (folder,) = tmp_path.iterdir()
-    code, _, err = unspur("evaluate", folder, "--coverage", coverage)
-    assert code == 2 and "Coverage is a share above 0 and up to 1" in err
+def test_a_coverage_out_of_range_is_refused_before_anything_is_scored(unspur, tmp_path, coverage):
+    code, _, err = unspur("evaluate", tmp_path, "--coverage", coverage)  # which holds no run
+    assert code == 2 and "--coverage is a share above 0 and up to 1, such as 0.9, but got" in err
 
 
 def test_divergence_exits_with_1_and_says_where(unspur, tmp_path):

@@ -40,6 +40,10 @@ def test_a_run_is_repaired_and_the_next_command_named_and_json_holds_everything(
         (["RUN", "--budget", "soon"], "A budget is a time such as 90s, 20m or 1.5h, but got 'soon'"),
         (["RUN", "--set", "data.val=0.2"], "has its own data; leave --set out"),
         (["RUN", "--margin", "2"], "--margin"),
+        (["RUN", "--methods", "swap,swp"], "Unknown method 'swp'. Did you mean 'swap'?"),
+        (["RUN", "--methods", "erm"], "erm is what candidates are compared with"),
+        (["RUN", "--methods", "groupdro"], "groupdro needs data with group labels, and these have none"),
+        (["RUN", "--groups", "gone.csv"], "gone.csv cannot be read as a table"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_written(unspur, run, tmp_path, words, sentence):
@@ -47,3 +51,8 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(unspur, run, tmp_path,
         "repair", *[run if word == "RUN" else word for word in words], "--out", tmp_path / "repairs"
     )
     assert code == 2 and sentence in err and not out and not (tmp_path / "repairs").exists()
+
+
+def test_a_mistyped_method_is_said_before_the_images_are_looked_for(unspur, tmp_path):
+    code, _, err = unspur("repair", "nosuchfolder", "--methods", "swp", "--out", tmp_path / "repairs")
+    assert code == 2 and "Did you mean 'swap'?" in err

@@ -11,6 +11,7 @@ from unspur.runs import engines
 from unspur.runs.engines import Outcome, work
 
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
+VAL = ["--set", "data.val=50"]  # a search chooses by it
 
 
 @pytest.fixture
@@ -61,6 +62,27 @@ def test_a_figure_that_cannot_be_drawn_is_told_before_any_run(here, unspur, tmp_
     code, said, errors = unspur(*sweeping(tmp_path / "runs", *grid, "--figure", tmp_path / name))
     assert code == 2 and sentence in errors and said == ""
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--trials", "5"], "--trials is for --search optuna; add that, or leave it out"),
+        (["--choose", "mean"], "--choose is for --search optuna"),
+        (["--search", "grid"], "Unknown search 'grid'. There are: optuna"),
+        (["--search", "optuna", "--analyze"], "--search takes neither --analyze nor --figure"),
+        (["--search", "optuna", "--budget", "soon"], "A budget is a time such as 90s, 20m or 1.5h, but got 'soon'"),
+        (["--search", "optuna", "--choose", "median"], "Unknown rule 'median'"),
+    ],
+)
+def test_what_only_a_search_has_or_has_not_is_refused(unspur, tmp_path, more, sentence):
+    code, _, errors = unspur(*sweeping(tmp_path / "runs", "erm.lr=0.1,0.5", *more))
+    assert code == 2 and sentence in errors and not (tmp_path / "runs").exists()
+
+
+def test_a_search_prints_the_best_point(here, unspur, tmp_path):
+    code, said, errors = unspur(*sweeping(tmp_path, "erm.lr=0.1..0.5", "--search", "optuna", "--trials", "1", *VAL))
+    assert code == 0 and "Best of 1 trial" in said and "Next: unspur report" in errors
 
 
 def test_a_sweep_of_which_nothing_is_usable_says_so_instead_of_drawing(here, unspur, tmp_path):

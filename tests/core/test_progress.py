@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from unspur.core import progress
-from unspur.core.progress import ProgressBar, counting, duration
+from unspur.core.progress import ProgressBar, counting, duration, seconds_of
+from unspur.errors import UnspurError
 
 
 class Terminal(io.StringIO):
@@ -136,3 +137,13 @@ def test_a_stage_that_counts_shows_a_rate(capsys, clock):
         clock(20)
         bar("features", 0.5)  # 500 images in 20 s
     assert capsys.readouterr().err == "erm · features 25 images a second, about 20 s left\n"
+
+
+@pytest.mark.parametrize("text", ["", "h", "20", "0m", "0h", "-5m", "20 x", "m", "1e3s", "infh", "1 week"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(UnspurError, match=r"A budget is a time such as 90s, 20m or 1\.5h, but got"):
+        seconds_of(text)
+
+
+def test_a_time_has_a_unit_with_or_without_a_space():
+    assert [seconds_of(text) for text in ("2 min", "2MIN", "1d")] == [120.0, 120.0, 86400.0]

@@ -10,6 +10,7 @@ from data import cifar_copies, copies
 from unspur.data.files.fetch import DataFiles
 from unspur.data.sets import svhn
 from unspur.models.base import head_of
+from unspur.models.torchvision_compat import import_torchvision
 from unspur.papers.reproduce import TABLES
 
 ONCE = {"epochs": 1, "steps": 1, "batch_size": 4, "anneal": 0}  # fields that say how long something trains
@@ -58,6 +59,14 @@ def root(tmp_path_factory):
     copies.cats_vs_dogs(root / "cats_vs_dogs", kaggle=True)
     cifar_copies.jpeg_file(root / "cifar10" / "cifar10_jpeg.npz", 60, test=10)
     return root
+
+
+@pytest.fixture(autouse=True)
+def shallow(monkeypatch):
+    """Vision transformers of one block: the other eleven are like it."""
+    module = import_torchvision().models.vision_transformer
+    build = module._vision_transformer
+    monkeypatch.setattr(module, "_vision_transformer", lambda **more: build(**{**more, "num_layers": 1}))
 
 
 def once(spec):

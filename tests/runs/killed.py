@@ -1,5 +1,10 @@
-"""Run one tiny training and die by SIGKILL at a chosen moment: python killed.py MOMENT OUT [SETTING...]."""
+"""Do one tiny training that dies by SIGKILL at a moment, and goes on, for several moments: python killed.py OUT.
 
+Each has a folder below OUT. Prints how the processes of each moment ended, and whether the first of them left a result.
+They are forks of one that has imported everything and computed nothing.
+"""
+
+import json
 import os
 import signal
 import sys
@@ -43,8 +48,25 @@ def arrange(moment: str) -> None:
         Run.end = die
 
 
+MOMENTS = ("never", "epoch", "checkpoint", "weights")
+TINY = ["data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100"]
+
+
+def train(moment: str, out: Path) -> int:
+    """How a process ended that trains and dies at ``moment``."""
+    child = os.fork()
+    if child == 0:
+        arrange(moment)
+        run(configure("erm", "biased_mnist", "small_cnn", 0, TINY), out, resume=True)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 if __name__ == "__main__":
-    moment, out, *settings = sys.argv[1:]
-    arrange(moment)
-    tiny = ["data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100", *settings]
-    run(configure("erm", "biased_mnist", "small_cnn", 0, tiny), Path(out), resume=True)
+    told = {}
+    for moment in MOMENTS:
+        out = Path(sys.argv[1]) / moment
+        first = train(moment, out)
+        told[moment] = {"first": first, "left": [path.name for path in out.glob("*/result.json")]}
+        told[moment]["second"] = train("never", out)
+    print(json.dumps(told))

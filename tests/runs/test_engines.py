@@ -97,15 +97,18 @@ def results(out: Path):
     return {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
 
 
-def test_a_killed_sweep_takes_its_processes_with_it_and_goes_on_later(tmp_path):
+def test_a_killed_sweep_takes_its_processes_with_it_and_goes_on_later(tmp_path, monkeypatch, capfd):
     process = subprocess.Popen(command(tmp_path), env=environment(), stdout=subprocess.DEVNULL)
     kill_when(lambda: results(tmp_path), lambda: [process.pid]).join()
     assert process.wait() == -signal.SIGKILL
     time.sleep(2)  # long enough for the next run to end, were its process still there
     before = results(tmp_path)
     assert 1 <= len(before) < 3
-    again = subprocess.run(command(tmp_path), env=environment(), check=True, capture_output=True, text=True)
-    found = json.loads(again.stdout)  # and nothing else is on stdout
+    monkeypatch.setattr(sys, "argv", command(tmp_path)[2:])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    found = json.loads(capfd.readouterr().out)  # and nothing else is on stdout, of its processes neither
     assert [row["status"] for point in found["points"] for row in point["runs"]] == ["done"] * 3
     assert before.items() <= results(tmp_path).items()  # what had ended was not repeated
 
@@ -182,7 +185,17 @@ input()
 """
 
 
-def test_a_ray_that_runs_is_used_and_left_running(tmp_path):
+USED = """
+import os
+from unspur.runs.engines import ray_cluster
+with ray_cluster(4) as ray:
+    ray.get(ray.remote(num_cpus=1)(lambda: os.getpid()).remote())
+    used = ray.get_runtime_context().gcs_address, int(ray.cluster_resources()["CPU"])
+print(*used)
+"""
+
+
+def test_a_ray_that_runs_is_used_and_left_running():
     pytest.importorskip("ray")
     env = ray_environment()
     cluster = subprocess.Popen(
@@ -190,8 +203,9 @@ def test_a_ray_that_runs_is_used_and_left_running(tmp_path):
     )
     try:
         address = cluster.stdout.readline().strip()
-        found = sweep_on_ray(tmp_path, env | {"RAY_ADDRESS": address}, "erm.lr=0.1", "erm.epochs=2")
-        assert found["points"][0]["runs"][0]["status"] == "done"
+        script = [sys.executable, "-c", USED]
+        used = subprocess.run(script, env=env | {"RAY_ADDRESS": address}, stdout=subprocess.PIPE, text=True, check=True)
+        assert used.stdout == f"{address} 1\n"  # its one processor, and not four of a new one
         assert cluster.poll() is None
     finally:
         cluster.communicate("\n")

@@ -1,5 +1,8 @@
+import re
+
 import pytest
 
+from unspur.data.sets.planted_mnist import BiasedMNIST
 from unspur.errors import UnspurError
 from unspur.runs.entries import enter
 
@@ -41,6 +44,24 @@ def test_a_setting_of_data_reaches_the_sets_that_have_it():
 def test_a_setting_that_reaches_nothing_is_an_error(setting, sentence):
     with pytest.raises(UnspurError, match=sentence):
         entered(["jtt"], setting, datasets=("colored_mnist",))
+
+
+@pytest.mark.parametrize(
+    ("methods", "datasets", "sentence"),
+    [
+        (["ermm"], ["colored_mnist"], "Unknown method 'ermm'. Did you mean 'erm'?"),
+        (["jtt"], ["colored_mnist", "colored_mnis"], "Unknown data set 'colored_mnis'. Did you mean 'colored_mnist'?"),
+    ],
+)
+def test_a_mistyped_name_is_said_before_data_are_looked_at(methods, datasets, sentence, tmp_path):
+    with pytest.raises(UnspurError, match=re.escape(sentence)):  # and not that MNIST is missing
+        enter(methods, datasets, [0], data_dir=tmp_path)
+
+
+def test_a_data_set_is_loaded_once_however_many_methods_there_are(monkeypatch):
+    loaded, load = [], BiasedMNIST.load
+    monkeypatch.setattr(BiasedMNIST, "load", lambda spec, files: loaded.append(spec) or load(spec, files))
+    assert len(entered(["jtt", "mixup", "irm"])) == 4 and len(loaded) == 1
 
 
 def test_candidates_are_all_recipes_rates_times_each_factor():

@@ -37,26 +37,28 @@ def digest(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A run that nothing interrupted, in a process like the ones that are killed."""
-    out = tmp_path_factory.mktemp("whole")
-    assert start("never", out) == 0
-    return only_folder(out)
-
-
-def start(moment: str, out: Path) -> int:
-    script = Path(__file__).parent / "killed.py"
+def killed(tmp_path_factory):
+    """Runs that were killed at some moment and went on, each in a folder of its own, and how their processes ended."""
+    out = tmp_path_factory.mktemp("killed")
     path = os.pathsep.join(["src", os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, script, moment, out], env=environment, check=False).returncode
+    script = [sys.executable, Path(__file__).parent / "killed.py", out]
+    return out, json.loads(subprocess.run(script, env=environment, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.fixture(scope="module")
+def whole(killed):
+    """A run that nothing interrupted, in a process like the ones that are killed."""
+    out, told = killed
+    assert told["never"] == {"first": 0, "left": ["result.json"], "second": 0}
+    return only_folder(out / "never")
 
 
 @pytest.mark.parametrize("moment", ["epoch", "checkpoint", "weights"])
-def test_a_run_killed_at_any_moment_resumes_to_the_same_bits(tmp_path, whole, moment):
-    assert start(moment, tmp_path) == -signal.SIGKILL
-    folder = only_folder(tmp_path)
-    assert not (folder / "result.json").exists()
-    assert start("never", tmp_path) == 0
+def test_a_run_killed_at_any_moment_resumes_to_the_same_bits(killed, whole, moment):
+    out, told = killed
+    assert told[moment] == {"first": -signal.SIGKILL, "left": [], "second": 0}
+    folder = only_folder(out / moment)
     assert digest(folder) == digest(whole)
     assert (folder / "metrics.jsonl").read_text() == (whole / "metrics.jsonl").read_text()
     result, expected = (json.loads((f / "result.json").read_text()) for f in (folder, whole))

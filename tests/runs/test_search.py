@@ -6,12 +6,15 @@ import pytest
 import torch
 
 import unspur.runs.many
+from data.photos import class_folders
 from unspur.errors import UnspurError
 from unspur.runs import search as module
 from unspur.runs.config import configure
+from unspur.runs.defaults import PIXELS
 from unspur.runs.engines import work
 from unspur.runs.folder import Run
 from unspur.runs.search import Search, search, validation_score
+from unspur.runs.sweep import plan
 
 pytest.importorskip("optuna")
 
@@ -124,6 +127,40 @@ def test_a_key_that_does_not_exist_is_an_error_before_any_run(tmp_path, here):
     with pytest.raises(UnspurError, match=r"Unknown key 'erm\.lrr'"):
         search(wanted(ranges=("erm.lrr=1..2",)), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changed", "more", "sentence"),
+    [
+        ({}, {"engine": "slurm"}, "Unknown engine 'slurm'"),
+        ({}, {"jobs": 0}, "--jobs must be at least 1 but got 0"),
+        ({"settings": (*TINY, "data.val=0")}, {}, "There is no validation data to choose on"),
+    ],
+)
+def test_a_search_that_cannot_run_or_choose_is_refused_before_anything_is_written(tmp_path, changed, more, sentence):
+    with pytest.raises(UnspurError, match=sentence):
+        search(wanted(**changed), tmp_path / "runs", **more)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_groups_the_worst_group_cannot_be_searched_for(tmp_path):
+    class_folders(tmp_path / "photos", cat=6, dog=6)
+    settings = (f"data.root={tmp_path / 'photos'}", "data.val=0.3")
+    asked = Search("erm", "folder", ("erm.lr=0.01..1",), arch="fcn", settings=settings, choose="worst_group")
+    with pytest.raises(UnspurError, match="worst_group needs validation data with attributes, and these have none"):
+        search(asked, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_photographs_have_the_defaults_that_training_has(tmp_path):
+    class_folders(tmp_path / "photos", cat=6, dog=6)
+    asked = Search(
+        "erm", "folder", ("erm.lr=0.01..1",), arch="small_cnn", settings=(f"data.root={tmp_path / 'photos'}",)
+    )
+    files = module.DataFiles(None)
+    (config,) = asked.point({"erm.lr": "0.1"}, files).configs
+    (planned,) = plan("erm", "folder", ["erm.lr=0.1"], [0], "small_cnn", asked.settings, files)
+    assert config == planned.configs[0] and config.data.size == PIXELS
 
 
 def test_without_optuna_its_extra_is_named(tmp_path, monkeypatch):

@@ -1,9 +1,9 @@
-"""Ranges, names and times as people write them."""
+"""Ranges and names as people write them."""
 
 import pytest
 
 from unspur.errors import UnspurError
-from unspur.runs.search_space import Axis, axes_of, seconds_of
+from unspur.runs.search_space import Axis, axes_of
 
 
 def test_a_range_of_whole_numbers_has_whole_values_and_any_other_has_not():
@@ -32,9 +32,3 @@ def test_names_are_one_of_several():
 def test_a_range_that_makes_no_sense_is_one_sentence(ranges, sentence):
     with pytest.raises(UnspurError, match=sentence):
         axes_of(ranges)
-
-
-@pytest.mark.parametrize("text", ["", "h", "1", "0h", "-1m", "infh", "1 week"])
-def test_a_budget_that_is_no_time_is_one_sentence(text):
-    with pytest.raises(UnspurError, match="A budget is a time such as"):
-        seconds_of(text)

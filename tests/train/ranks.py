@@ -25,21 +25,23 @@ def problem():
     return model, Split(x, (x[:, 0] > 0).long())
 
 
-def work(fabric: Fabric, folder: Path, frozen_norm: bool) -> None:
+FROZEN, PLAIN = "frozen", "plain"  # without batch statistics the ranks' mean gradient is exactly the whole batch's
+
+
+def work(fabric: Fabric, folder: Path) -> None:
+    """Train both networks; a process starts so slowly that one does for both."""
+    for kind in (FROZEN, PLAIN):
+        _train(fabric, folder / kind, kind)
+    leave_group()
+
+
+def _train(fabric: Fabric, folder: Path, kind: str) -> None:
     model, split = problem()
-    if frozen_norm:  # without batch statistics the ranks' mean gradient is exactly the whole batch's
+    if kind == FROZEN:
         model[1] = nn.Identity()
     seen = []
     recipe = SGD(lr=0.1, epochs=2, batch_size=8)
-    session = Session(fabric, folder)
-    train(
-        model,
-        split,
-        recipe,
-        stage="erm",
-        session=session,
-        carry=[Watch(lambda m: seen.append((m.epoch, m.batch.index)))],
-    )
+    carry = [Watch(lambda m: seen.append((m.epoch, m.batch.index)))]
+    train(model, split, recipe, stage="erm", session=Session(fabric, folder), carry=carry)
     epochs = [torch.cat([index for epoch, index in seen if epoch == number]) for number in range(2)]
     torch.save({"epochs": epochs, "state": model.state_dict()}, folder / f"rank{fabric.global_rank}.pt")
-    leave_group()

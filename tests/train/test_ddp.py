@@ -4,21 +4,37 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from train.ranks import N, work
+from train.ranks import FROZEN, PLAIN, N, work
 
 
-@pytest.mark.parametrize("frozen_norm", [True, False])
-def test_two_ranks_share_the_samples_and_agree_on_the_weights(tmp_path, frozen_norm):
-    Fabric(accelerator="cpu", devices=2, strategy="ddp_spawn").launch(work, tmp_path, frozen_norm)
-    ranks = [torch.load(tmp_path / f"rank{rank}.pt", weights_only=True) for rank in range(2)]
+def trained(folder, devices):
+    """What each rank saw and ended with, by network."""
+    for kind in (FROZEN, PLAIN):
+        (folder / kind).mkdir()
+    strategy = "ddp_spawn" if devices > 1 else "auto"
+    Fabric(accelerator="cpu", devices=devices, strategy=strategy).launch(work, folder)
+    ranks = range(devices)
+    return {
+        kind: [torch.load(folder / kind / f"rank{rank}.pt", weights_only=True) for rank in ranks]
+        for kind in (FROZEN, PLAIN)
+    }
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("together"), 2)
+
+
+@pytest.mark.parametrize("kind", [FROZEN, PLAIN])
+def test_two_ranks_share_the_samples_and_agree_on_the_weights(together, kind):
+    first, second = together[kind]
     for epoch in range(2):
-        assert sorted(torch.cat([rank["epochs"][epoch] for rank in ranks]).tolist()) == list(range(N))
-    for name, tensor in ranks[0]["state"].items():
-        assert torch.equal(tensor, ranks[1]["state"][name]), name
-    if frozen_norm:
-        alone = tmp_path / "alone"
-        alone.mkdir()
-        work(Fabric(accelerator="cpu", devices=1), alone, frozen_norm)
-        expected = torch.load(alone / "rank0.pt", weights_only=True)["state"]
-        for name, tensor in expected.items():
-            assert torch.allclose(tensor, ranks[0]["state"][name], atol=1e-6), name
+        assert sorted(torch.cat([rank["epochs"][epoch] for rank in (first, second)]).tolist()) == list(range(N))
+    for name, tensor in first["state"].items():
+        assert torch.equal(tensor, second["state"][name]), name
+
+
+def test_without_batch_statistics_two_ranks_end_where_one_does(together, tmp_path):
+    (alone,) = trained(tmp_path, 1)[FROZEN]
+    for name, tensor in alone["state"].items():
+        assert torch.allclose(tensor, together[FROZEN][0]["state"][name], atol=1e-6), name

@@ -8,24 +8,36 @@ from typing import Annotated, Any
 
 import typer
 
-from unspur.cli.shared import Arch, DataDir, Json, Settings, print_json, say, suggest
+from unspur.cli.shared import (
+    Arch,
+    DataDir,
+    EngineName,
+    Jobs,
+    Json,
+    Runs,
+    Seeds,
+    Settings,
+    print_json,
+    say,
+    suggest,
+)
 from unspur.cli.shared import given as repeated
 
 
 def compare(
     methods: Annotated[str, typer.Argument(metavar="METHODS", help="Methods, separated by commas, or all.")],
     datasets: Annotated[str, typer.Argument(metavar="DATASETS", help="Data sets, separated by commas.")],
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    seeds: Seeds = "0,1,2",
     rates: Annotated[
         str, typer.Option(help="Candidates to choose from: each method's own learning rates times these.")
     ] = "1",
     arch: Arch = None,
     settings: Settings = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs at a time, one thread each. Default: one per core.")] = None,
-    engine: Annotated[str, typer.Option(help="local (processes on this machine) or ray (a cluster).")] = "local",
+    jobs: Jobs = None,
+    engine: EngineName = "local",
     page: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("compare.html"),
     keep: Annotated[Path | None, typer.Option(help="A JSON file that always has what is known by then.")] = None,
-    out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
+    out: Runs = Path("runs"),
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -37,6 +49,7 @@ def compare(
     Example: unspur compare groupdro,jtt,irm colored_mnist --set data.base=mini --set jtt:up=50 --seeds 0,1,2
     """
     from unspur.cli.show.comparisons import print_comparison
+    from unspur.core.files import require_writable
     from unspur.errors import RunFailed
     from unspur.papers.reproduce import parse_seeds
     from unspur.report.compare_page import write_comparison
@@ -44,6 +57,8 @@ def compare(
     from unspur.runs.entries import enter
     from unspur.runs.many import Many
 
+    for file in (page, keep) if keep else (page,):
+        require_writable(file)
     given, sets = settings or [], _names(datasets)
     more: dict[str, Any] = {"arch": arch, "settings": given, "rates": _factors(rates), "data_dir": data_dir}
     entries = enter(_names(methods), sets, parse_seeds(seeds), **more)

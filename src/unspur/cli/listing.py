@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import json
 import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypedDict
 
 from unspur.core.outline import Outline, catalogue
+from unspur.methods.shown import Shown, shown
 
 Row = Sequence[str]
 Facts = Mapping[str, str | None]
@@ -32,28 +30,11 @@ def method_rows() -> list[Row]:
     return rows
 
 
-class Shown(TypedDict):
-    """What a method made of a shortcut: per cent right where it misleads, without and with the method."""
-
-    shortcut: str
-    images: str
-    before: float
-    after: float
-    seeds: int
-    file: str
-
-
-def shown() -> dict[str, list[Shown]]:
-    """What each method was shown to do here, which `make results` writes from results/."""
-    text = importlib.resources.files("unspur.methods").joinpath("shown.json").read_text(encoding="utf-8")
-    found: dict[str, list[Shown]] = json.loads(text)
-    return found
-
-
 def in_words(entry: Shown) -> str:
     """One line of what was shown.
 
-    >>> in_words({"shortcut": "a square", "images": "digits", "before": 82.6, "after": 98.4, "seeds": 1, "file": "f"})
+    >>> figures = {"before": 82.6, "after": 98.4, "seeds": 1, "file": "f"}
+    >>> in_words({"shortcut": "a square", "cue": "place", "images": "digits", **figures})
     'a square (digits): 82.6 to 98.4 %, 1 seed, f'
     """
     seeds = f"{entry['seeds']} seed{'' if entry['seeds'] == 1 else 's'}"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Settings, print_json, say, suggest
+from unspur.cli.shared import DataDir, Json, Runs, Seeds, Settings, print_json, say, suggest
 from unspur.errors import RunFailed
 
 
@@ -16,14 +16,14 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small settings that only show that everything works.")
     ] = False,
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    seeds: Seeds = "0,1,2",
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Run only this method, data set or row; finished runs of the rest are read."),
     ] = None,
     settings: Settings = None,
     out: Annotated[Path, typer.Option(help="Where measured tables are stored.")] = Path("results"),
-    runs: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
+    runs: Runs = Path("runs"),
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:

@@ -9,16 +9,18 @@ import typer
 
 from unspur.cli.shared import DataDir, Json, Seed, Settings, print_json, say
 
+Repairable = Annotated[
+    str,
+    typer.Argument(
+        metavar="FOLDER|CSV|DATASET|RUN|AUDIT",
+        help="Your images, a data set, a run whose model to repair, or an audit of either.",
+        show_default=False,
+    ),
+]
+
 
 def repair(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="FOLDER|CSV|DATASET|RUN|AUDIT",
-            help="Your images, a data set, a run whose model to repair, or an audit of either.",
-            show_default=False,
-        ),
-    ],
+    what: Repairable,
     budget: Annotated[str, typer.Option(metavar="TIME", help="How long it may take, such as 90s, 20m or 2h.")] = "20m",
     methods: Annotated[
         str | None,
@@ -45,8 +47,7 @@ def repair(
     Example: unspur repair runs/erm-folder-0123456789ab --methods swap,masktune
     """
     from unspur.cli.show.repair import print_repair
-    from unspur.core.progress import ProgressBar
-    from unspur.practice.repair.budget import seconds_of
+    from unspur.core.progress import ProgressBar, seconds_of
     from unspur.practice.repair.repair import RepairSettings
     from unspur.practice.repair.repair import repair as repair_target_in
     from unspur.practice.repair.state import PAGE

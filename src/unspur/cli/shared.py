@@ -23,6 +23,10 @@ Arch = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Fixes everything random.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+Runs = Annotated[Path, typer.Option(help="The parent of run folders.")]
+Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas.")]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time, one thread each. Default: one per core.")]
+EngineName = Annotated[str, typer.Option(help="local (processes on this machine) or ray (a cluster).")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change any setting, such as erm.lr=0.1 or data.conflict=0.005."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,12 @@ from unspur.cli.shared import (
     Arch,
     DataDir,
     DataName,
+    EngineName,
+    Jobs,
     Json,
     Method,
     RunFolder,
+    Runs,
     Seed,
     Settings,
     given,
@@ -25,38 +29,46 @@ from unspur.cli.shared import (
 
 if TYPE_CHECKING:
     from unspur.runs.search import Search
+    from unspur.runs.summary import Point, SweepSummary
+
+Grid = Annotated[
+    list[str],
+    typer.Option(
+        metavar="KEY=V1,V2", help="Values to try; several grids multiply. With --search also LOW..HIGH[:log]."
+    ),
+]
+SweepSeeds = Annotated[str | None, typer.Option(help="Seeds, separated by commas. Default: 0,1,2, with --search 0.")]
+SearchBy = Annotated[
+    str | None, typer.Option(metavar="optuna", help="Propose points of the grid by what earlier ones scored.")
+]
+Trials = Annotated[int | None, typer.Option(help="Points that --search tries. Default: 40.")]
+TimeLimit = Annotated[str | None, typer.Option(help="Time for --search, such as 20m or 1h. Default: any.")]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        help="Whose accuracy on validation data --search maximises: worst_class (default), mean or worst_group."
+    ),
+]
+Analyze = Annotated[bool, typer.Option("--analyze", help="Also analyse every run (see `unspur analyze`).")]
+Figure = Annotated[Path | None, typer.Option(help="Draw accuracy and the analysis's main figures into this SVG file.")]
 
 
 def sweep(
     method: Method,
     dataset: DataName,
-    grid: Annotated[
-        list[str],
-        typer.Option(
-            metavar="KEY=V1,V2", help="Values to try; several grids multiply. With --search also LOW..HIGH[:log]."
-        ),
-    ],
-    seeds: Annotated[
-        str | None, typer.Option(help="Seeds, separated by commas. Default: 0,1,2, with --search 0.")
-    ] = None,
+    grid: Grid,
+    seeds: SweepSeeds = None,
     arch: Arch = None,
     settings: Settings = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs at a time, one thread each. Default: one per core.")] = None,
-    engine: Annotated[str, typer.Option(help="local (processes on this machine) or ray (a cluster).")] = "local",
-    search: Annotated[
-        str | None, typer.Option(metavar="optuna", help="Propose points of the grid by what earlier ones scored.")
-    ] = None,
-    trials: Annotated[int, typer.Option(help="Points that --search tries.")] = 40,
-    budget: Annotated[str | None, typer.Option(help="Time for --search, such as 20m or 1h. Default: any.")] = None,
-    choose: Annotated[
-        str,
-        typer.Option(help="Whose accuracy on validation data --search maximises: worst_class, mean or worst_group."),
-    ] = "worst_class",
-    analyze: Annotated[bool, typer.Option("--analyze", help="Also analyse every run (see `unspur analyze`).")] = False,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw accuracy and the analysis's main figures into this SVG file.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The parent of run folders.")] = Path("runs"),
+    jobs: Jobs = None,
+    engine: EngineName = "local",
+    search: SearchBy = None,
+    trials: Trials = None,
+    budget: TimeLimit = None,
+    choose: Rule = None,
+    analyze: Analyze = False,
+    figure: Figure = None,
+    out: Runs = Path("runs"),
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -66,38 +78,75 @@ def sweep(
 
     Example: unspur sweep erm parity --search optuna --grid erm.lr=0.001..1:log --trials 40 --budget 1h
     """
-    from unspur.cli.show.sweeps import print_search, print_sweep
     from unspur.data.files.fetch import DataFiles
-    from unspur.errors import RunFailed, require
     from unspur.papers.reproduce import parse_seeds
-    from unspur.report.sweeps import check_figure, write_figure
-    from unspur.runs.search import search as do_search
-    from unspur.runs.summary import SweepSummary
+    from unspur.runs.search import Search
     from unspur.runs.sweep import plan
+
+    limits = _limits(search, trials, budget, choose, analyzed=analyze or figure is not None)
+    how: dict[str, Any] = {"jobs": jobs, "engine": engine, "data_dir": data_dir, "progress": True, "say": say}
+    if search is None:
+        numbers = parse_seeds(seeds or "0,1,2")
+        points = plan(method, dataset, grid, numbers, arch, settings or [], DataFiles(data_dir))
+        found = _swept(points, figure, out, how | {"analyze": analyze}, as_json)
+    else:
+        numbers = parse_seeds(seeds or "0")
+        wanted = Search(method, dataset, tuple(grid), tuple(numbers), arch, tuple(settings or ()), **limits)
+        found = _searched(wanted, out, how, as_json)
+    _require_whole(found)
+    if not as_json:
+        suggest(f"unspur report {shlex.quote(str(out))}/{method}-{dataset}-*", why="one page about all runs")
+
+
+def _limits(
+    search: str | None, trials: int | None, budget: str | None, choose: str | None, *, analyzed: bool
+) -> dict[str, Any]:
+    """What of a search was given; options that only a search has, or that it has not, are an error."""
+    from unspur.core.progress import seconds_of
+    from unspur.errors import require, unknown
+
+    every = {"trials": trials, "budget": budget, "choose": choose}
+    limits: dict[str, Any] = {name: value for name, value in every.items() if value is not None}
+    if search is None:
+        require(not limits, f"--{next(iter(limits), '')} is for --search optuna; add that, or leave it out.")
+    elif search != "optuna":
+        raise unknown("search", search, ["optuna"])
+    else:
+        require(not analyzed, "--search takes neither --analyze nor --figure; sweep the best points again.")
+    return limits | ({"budget": seconds_of(budget)} if budget is not None else {})
+
+
+def _swept(points: Sequence[Point], figure: Path | None, out: Path, how: dict[str, Any], as_json: bool) -> SweepSummary:
+    """Do the runs of a grid, print what they scored, and draw it."""
+    from unspur.cli.show.sweeps import print_sweep
+    from unspur.report.sweeps import check_figure, write_figure
     from unspur.runs.sweep import sweep as do_sweep
 
-    if search is not None:
-        wanted = _search(search, method, dataset, grid, seeds, arch, settings, trials, budget, choose)
-        require(not (analyze or figure), "--search takes neither --analyze nor --figure; sweep the best points again.")
-        searched = do_search(wanted, out, jobs=jobs, engine=engine, data_dir=data_dir, progress=True, say=say)
-        found: SweepSummary = searched
-    else:
-        chosen, files = parse_seeds(seeds or "0,1,2"), DataFiles(data_dir)
-        points = plan(method, dataset, grid, chosen, arch, settings or [], files)
-        if figure:
-            check_figure([point.settings for point in points], figure)
-        more: dict[str, Any] = {"analyze": analyze, "data_dir": data_dir, "progress": True, "say": say}
-        found = do_sweep(points, out, jobs=jobs, engine=engine, **more)
-    if as_json:
-        print_json(found)
-    elif search is not None:
-        print_search(searched)
-    else:
-        print_sweep(found)
+    if figure:
+        check_figure([point.settings for point in points], figure)
+    found = do_sweep(points, out, **how)
+    print_json(found) if as_json else print_sweep(found)
     if figure and any(point["usable"] for point in found["points"]):
         write_figure(found, figure)
     elif figure:
         say(f"{figure} was not drawn: no point of the grid is usable.")
+    return found
+
+
+def _searched(wanted: Search, out: Path, how: dict[str, Any], as_json: bool) -> SweepSummary:
+    """Do the runs that a search proposes, and print what they scored."""
+    from unspur.cli.show.sweeps import print_search
+    from unspur.runs.search import search as do_search
+
+    found = do_search(wanted, out, **how)
+    print_json(found) if as_json else print_search(found)
+    return found
+
+
+def _require_whole(found: SweepSummary) -> None:
+    """Exit with 1 where a run failed, or could not be analysed."""
+    from unspur.errors import RunFailed
+
     runs = [run for point in found["points"] for run in point["runs"]]
     if failed := [run["folder"] for run in runs if run["status"] == "failed"]:
         raise RunFailed(
@@ -105,40 +154,6 @@ def sweep(
         )
     if unseen := [run["folder"] for run in runs if run["status"] == "done" and run.get("reason")]:
         raise RunFailed(f"{len(unseen)} of the sweep's runs could not be analysed, such as {unseen[0]}.")
-    if not as_json:
-        suggest(f"unspur report {shlex.quote(str(out))}/{method}-{dataset}-*", why="one page about all runs")
-
-
-def _search(
-    by: str,
-    method: str,
-    dataset: str,
-    grid: list[str],
-    seeds: str | None,
-    arch: str | None,
-    settings: list[str] | None,
-    trials: int,
-    budget: str | None,
-    choose: str,
-) -> Search:
-    from unspur.errors import unknown
-    from unspur.papers.reproduce import parse_seeds
-    from unspur.runs.search import Search
-    from unspur.runs.search_space import seconds_of
-
-    if by != "optuna":
-        raise unknown("search", by, ["optuna"])
-    return Search(
-        method,
-        dataset,
-        tuple(grid),
-        tuple(parse_seeds(seeds or "0")),
-        arch,
-        tuple(settings or ()),
-        trials,
-        seconds_of(budget) if budget else None,
-        choose,  # type: ignore[arg-type]  # it is checked there
-    )
 
 
 def analyze(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unspur.errors import UnspurError
+from unspur.errors import UnspurError, require
 
 if TYPE_CHECKING:  # `unspur --help` must not wait for torch
     from torch import Tensor
@@ -44,6 +44,17 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def require_writable(path: Path) -> None:
+    """Refuse, before the work that makes it, a file that cannot be written; folders above it are made when it is."""
+    require(not path.is_dir(), f"{path} is a folder; name a file.")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise UnspurError(f"Cannot write {path} ({error.strerror or error}); name another file.") from None
 
 
 def in_bytes(count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,10 +15,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bars
 
+from unspur.errors import UnspurError
+
 Progress = Callable[[str, float], None]  # given a stage's name, and the share of it that is done (0 to 1)
 Done = Callable[[float], None]  # the same of one stage
 
 FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds until a log has its first line, and from one line to the next
+UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}  # of time
 SHORT = 2.0  # seconds: the bar of a stage that took less goes away when it ends
 
 
@@ -160,3 +164,15 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def seconds_of(text: str) -> float:
+    """A time as people write it.
+
+    >>> seconds_of("90s"), seconds_of("20m"), seconds_of("1.5h")
+    (90.0, 1200.0, 5400.0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)", text.strip().lower())
+    if not found or not float(found[1]):
+        raise UnspurError(f"A budget is a time such as 90s, 20m or 1.5h, but got '{text}'.")
+    return float(found[1]) * UNITS[found[2]]

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from unspur.data.base import Split
-from unspur.errors import require
-from unspur.methods.base import Fit
-from unspur.methods.domain_method import DomainMethod
-from unspur.parts.domains import Seen, penalised
-from unspur.parts.feature_distances import mmd, resplit
-from unspur.train.loop import train as train_model
-from unspur.train.orders import Even
-from unspur.train.session import Session
+from unspur.methods.aligned_features import AlignedFeatures
+from unspur.parts.domains import Seen
+from unspur.parts.feature_distances import between_mixtures, mmd
 
 
 @dataclass(frozen=True)
-class CausIRLMMD(DomainMethod):
+class CausIRLMMD(AlignedFeatures):
     """Align the distributions of the features between random mixtures of domains by kernels (CausIRL, section 4).
 
     Every step draws two mixtures: each domain goes to both sides in shares of its own. The distance is that of `mmd`.
@@ -27,22 +21,7 @@ class CausIRLMMD(DomainMethod):
 
     name: ClassVar[str] = "causirl_mmd"
     paper: ClassVar[str] = "arXiv:2206.11646"
-    cost: ClassVar[str] = "1"
-    gamma: float = 1.0  # weight of the distance
 
-    def __post_init__(self) -> None:
-        require(self.gamma >= 0, f"gamma must be a number from 0 but got {self.gamma}.")
-
-    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
-        domain = self.domain(train)
-        objective = penalised(domain, penalty, self.gamma)
-        train_model(
-            model, train, self.training, stage="training", session=session, objective=objective, order=Even(domain)
-        )
-        return Fit(model)
-
-
-def penalty(seen: Seen) -> Tensor:
-    """The distance between two random sides of the batch, each a mixture of all domains."""
-    side = resplit(seen.domain, len(seen.risks))
-    return seen.risks.new_zeros(()) if side is None else mmd(seen.features, side)
+    def penalty(self, seen: Seen) -> Tensor:
+        """The distance between two random sides of the batch, each a mixture of all domains."""
+        return between_mixtures(mmd, seen.features, seen.domain, len(seen.risks))

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from unspur.data.base import Split
-from unspur.errors import require
-from unspur.methods.base import Fit
-from unspur.methods.domain_method import DomainMethod
-from unspur.parts.domains import Seen, penalised
+from unspur.methods.aligned_features import AlignedFeatures
+from unspur.parts.domains import Seen
 from unspur.parts.feature_distances import coral
-from unspur.train.loop import train as train_model
-from unspur.train.orders import Even
-from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class CORAL(DomainMethod):
+class CORAL(AlignedFeatures):
     """Align the means and covariances of the features between domains (Deep CORAL, Eq. 1 to 6).
 
     The distance is the mean over pairs of domains; parts/feature_distances.py says how it is scaled.
@@ -27,21 +21,7 @@ class CORAL(DomainMethod):
 
     name: ClassVar[str] = "coral"
     paper: ClassVar[str] = "arXiv:1607.01719"
-    cost: ClassVar[str] = "1"
-    gamma: float = 1.0  # weight of the distance
 
-    def __post_init__(self) -> None:
-        require(self.gamma >= 0, f"gamma must be a number from 0 but got {self.gamma}.")
-
-    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
-        domain = self.domain(train)
-        objective = penalised(domain, penalty, self.gamma)
-        train_model(
-            model, train, self.training, stage="training", session=session, objective=objective, order=Even(domain)
-        )
-        return Fit(model)
-
-
-def penalty(seen: Seen) -> Tensor:
-    """The mean distance between the features of two domains."""
-    return coral(seen.features, seen.domain)
+    def penalty(self, seen: Seen) -> Tensor:
+        """The mean distance between the features of two domains."""
+        return coral(seen.features, seen.domain)

@@ -68,6 +68,11 @@ def answers(confidence: Tensor, threshold: float) -> Tensor:
     return confidence >= threshold
 
 
+def require_coverage(coverage: float) -> None:
+    """Refuse what is no share."""
+    require(0 < coverage <= 1, f"--coverage is a share above 0 and up to 1, such as 0.9, but got {coverage:g}.")
+
+
 def threshold_for(confidence: Tensor, coverage: float) -> float:
     """The threshold at which a share ``coverage`` of validation samples with these confidences is answered (4.2).
 
@@ -79,7 +84,7 @@ def threshold_for(confidence: Tensor, coverage: float) -> float:
     0.75
     """
     n = len(confidence)
-    require(0 < coverage <= 1, f"Coverage is a share above 0 and up to 1, but got {coverage}.")
+    require_coverage(coverage)
     need = math.ceil(round(1 / min(coverage, 1 - coverage if coverage < 1 else 1), 6))
     require(
         n >= need,

@@ -7,11 +7,15 @@ groups i and j, the distance is M(i, i) + M(j, j) - 2 M(i, j), and its mean over
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 WIDTHS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)  # of the kernels exp(-width |x - y|^2), which are added up
+
+Distance = Callable[[Tensor, Tensor], Tensor]  # of features by group
 
 
 def coral(features: Tensor, group: Tensor) -> Tensor:
@@ -54,6 +58,12 @@ def mean_distance(products: Tensor) -> Tensor:
     """The mean squared distance over all pairs, from inner products (groups, groups)."""
     groups = len(products)
     return 2 * (groups * products.trace() - products.sum()) / (groups * (groups - 1))
+
+
+def between_mixtures(distance: Distance, features: Tensor, domain: Tensor, count: int) -> Tensor:
+    """The distance between two random sides, mixtures of all ``count`` domains; 0 where one of them is too small."""
+    side = resplit(domain, count)
+    return features.new_zeros(()) if side is None else distance(features, side)
 
 
 def resplit(domain: Tensor, count: int) -> Tensor | None:

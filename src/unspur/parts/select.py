@@ -51,7 +51,8 @@ def validation_groups(rule: Rule, val: Split, biased_wrong: Tensor | None = None
     if rule == "worst_group":
         require(
             bool(val.attributes),
-            "worst_group needs validation data with attributes, and these have none; use mined_group or worst_class.",
+            "worst_group needs validation data with attributes, and these have none; use one that does not, such as "
+            "worst_class.",
         )
         return groups_of(val).id
     if biased_wrong is None:

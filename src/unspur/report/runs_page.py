@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from unspur.core.files import require_writable
 from unspur.core.progress import Progress, of_stage, silent
 from unspur.errors import UnspurError
 from unspur.report.context import RunContext, RunsContext, open_runs
@@ -35,6 +36,7 @@ def write_report(
         raise UnspurError("A report needs at least one run folder.")
     if out.is_dir():
         raise UnspurError(f"{out} is a folder; name the file to write, such as {out / 'report.html'}.")
+    require_writable(out)
     distinct = {folder.resolve(): folder for folder in runs}
     context = open_runs(list(distinct.values()), data_dir)
     failed = write_page(page_of(context), out, of_stage(progress, "sections"))

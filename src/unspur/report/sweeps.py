@@ -6,13 +6,12 @@ This is how the large-learning-rate paper draws its Figures 1, 3 to 7 and 15 to 
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from unspur.core.files import write_text
+from unspur.core.files import require_writable, write_text
 from unspur.errors import UnspurError, require
 from unspur.report.charts import ticks
 from unspur.runs.summary import PointSummary, SweepSummary
@@ -60,13 +59,7 @@ def check_figure(settings: Sequence[Mapping[str, str]], path: Path) -> None:
     if path.suffix.lower() != ".svg":
         raise UnspurError(f"The figure is an SVG; name a file that ends in .svg instead of {path}.")
     _check_grid(settings)
-    require(not path.is_dir(), f"The figure {path} is a folder; name a file.")
-    there = next(folder for folder in path.absolute().parents if folder.exists())  # the rest is made when it is written
-    try:
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        raise _cannot_write(path, error) from None
+    require_writable(path)
 
 
 def _cannot_write(path: Path, error: OSError) -> UnspurError:

@@ -123,7 +123,7 @@ class Comparing:
 
     def _block(self, dataset: str) -> Block:
         own = [entry for entry in self.entries if entry.dataset == dataset]
-        first = own[0].candidates[0][0]
+        first = own[0].first
         plain = next(entry for entry in own if entry.method == PLAIN)
         rows = [self._row(entry, plain) for entry in own]
         return {"dataset": dataset, "test": self._test(first), "arch": first.arch.name, "rows": rows}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from unspur.core.options import current_key
+from unspur.data.base import Dataset
 from unspur.data.catalog import dataset_named
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError, require
@@ -27,6 +28,10 @@ class Entry:
     dataset: str
     candidates: tuple[tuple[Config, ...], ...]
     left_out: str = ""  # why it cannot run there
+
+    @property
+    def first(self) -> Config:
+        return self.candidates[0][0]
 
     @property
     def configs(self) -> list[Config]:
@@ -54,13 +59,19 @@ def enter(
     require(len(seeds) > 0, "A comparison needs at least one seed, such as --seeds 0,1,2.")
     require(len(rates) > 0 and min(rates) > 0, f"--rates must be numbers above 0 but got {list(rates)}.")
     names = list(dict.fromkeys([PLAIN, *(METHODS if list(methods) == ["all"] else methods)]))
+    for name in names:  # before any data are looked at, which may be missing
+        method_named(name)
+    for data in datasets:
+        dataset_named(data)
     given, files = list(settings), DataFiles(data_dir)
     _require_reaching(given, names, datasets)
-    return [
-        _checked(_entry(name, data, seeds, arch, _reaching(given, name, data), rates, files), files)
+    entries = [
+        _entry(name, data, seeds, arch, _reaching(given, name, data), rates, files)
         for data in dict.fromkeys(datasets)
         for name in names
     ]
+    loaded = {spec: spec.load(files) for spec in dict.fromkeys(entry.first.data for entry in entries)}
+    return [_checked(entry, loaded[entry.first.data]) for entry in entries]
 
 
 def _entry(
@@ -89,10 +100,9 @@ def _at_rate(method: Method, rate: float) -> Method:
     return method
 
 
-def _checked(entry: Entry, files: DataFiles) -> Entry:
+def _checked(entry: Entry, data: Dataset) -> Entry:
     """The entry, left out where its method cannot work with the data."""
-    first = entry.candidates[0][0]
-    data = first.data.load(files)
+    first = entry.first
     try:
         first.method.require(first.arch.build(data), data.train, data.val)
     except UnspurError as error:

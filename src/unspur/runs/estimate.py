@@ -201,6 +201,8 @@ def images_trained(method: Method, images: int) -> float:
         epochs["masked"] = rounds * (tuning + 2 * FORWARD)  # maps, fine-tuning and a look at the result
     elif isinstance(method, Swap):
         epochs["erm"] *= not method.cues  # a biased model, where nobody says what to swap
+    elif isinstance(method, ULELastLayer | BalancedLastLayer):
+        epochs["features"] = FORWARD
     elif isinstance(method, JTT):
         epochs["training"] *= 1 + MINED * (method.up - 1)
     elif isinstance(method, ULE):

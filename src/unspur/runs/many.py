@@ -39,12 +39,9 @@ class Many(NamedTuple):
 
         Runs are the same folders that ``run`` makes, each done on one thread. ``ended`` is called after each.
         """
-        if self.engine not in ENGINES:
-            raise unknown("engine", self.engine, ENGINES)
-        require(self.jobs is None or self.jobs >= 1, f"--jobs must be at least 1 but got {self.jobs}.")
         every = {config.key: config for config in configs}
         left = [config for config in every.values() if self._unfinished(Run.create(self.out, config))]
-        _check(left, self.data_dir)
+        self.require(left)
         writable(self.out)
         data = str(self.data_dir) if self.data_dir else None
         queue = [Job(config.to_json(), str(self.out), data, self.analyze) for config in left]
@@ -59,6 +56,19 @@ class Many(NamedTuple):
                 advance(1)
         return outcomes
 
+    def require(self, configs: Sequence[Config]) -> None:
+        """Load every data set, build every network and ask every method once, so that no run starts that cannot."""
+        if self.engine not in ENGINES:
+            raise unknown("engine", self.engine, ENGINES)
+        require(self.jobs is None or self.jobs >= 1, f"--jobs must be at least 1 but got {self.jobs}.")
+        files = DataFiles(self.data_dir)
+        for spec in dict.fromkeys(config.data for config in configs):
+            data, own = spec.load(files), [config for config in configs if config.data == spec]
+            for arch in dict.fromkeys(config.arch for config in own):
+                model = arch.build(data)
+                for method in dict.fromkeys(config.method for config in own if config.arch == arch):
+                    method.require(model, data.train, data.val)
+
     def _unfinished(self, stored: Run) -> bool:
         result = stored.result()
         if not result or result["status"] not in ENDED:
@@ -69,14 +79,3 @@ class Many(NamedTuple):
 
 def _uncounted(count: int) -> None:
     """Nobody is shown how many runs have ended."""
-
-
-def _check(configs: Sequence[Config], data_dir: Path | None) -> None:
-    """Load every data set, build every architecture and ask every method once, so that no run starts that cannot."""
-    files = DataFiles(data_dir)
-    for spec in dict.fromkeys(config.data for config in configs):
-        data, own = spec.load(files), [config for config in configs if config.data == spec]
-        for arch in dict.fromkeys(config.arch for config in own):
-            model = arch.build(data)
-            for method in dict.fromkeys(config.method for config in own if config.arch == arch):
-                method.require(model, data.train, data.val)

@@ -18,6 +18,7 @@ from unspur.data.spec import DataSpec
 from unspur.errors import require
 from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.scores import Predictions
+from unspur.metrics.selective import require_coverage
 from unspur.runs.config import configure_data, with_data_settings
 from unspur.runs.every_image import every_image, named_images
 from unspur.runs.experiment import one_class_warnings
@@ -48,6 +49,8 @@ def score_run(
     ``dataset`` is the name of a data set, whose test sets are scored, or a folder or table, all of whose images are;
     without it the run is scored on its own data. ``settings`` change the data that are scored.
     """
+    if coverage is not None:
+        require_coverage(coverage)
     stored = Run.open(folder)
     result = stored.finished()
     own, files = stored.config.data, DataFiles(data_dir)

@@ -13,6 +13,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -25,11 +26,11 @@ from unspur.errors import UnspurError, require, unknown
 from unspur.evaluation.scores import predict
 from unspur.metrics.groups import group_accuracy
 from unspur.parts.select import validation_groups
-from unspur.runs.config import configure
 from unspur.runs.folder import Run, writable
+from unspur.runs.many import Many
 from unspur.runs.search_space import Axis, axes_of
 from unspur.runs.summary import Point, SweepSummary, summary
-from unspur.runs.sweep import sweep
+from unspur.runs.sweep import point_of, sweep
 
 Choose = Literal["worst_class", "mean", "worst_group"]
 CHOICES: tuple[Choose, ...] = ("worst_class", "mean", "worst_group")
@@ -61,11 +62,9 @@ class Search:
         told = [self.method, self.data, self.ranges, self.seeds, self.arch, self.settings, self.choose]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
-    def point(self, chosen: dict[str, str]) -> Point:
-        """The runs of one trial."""
-        settings = [*self.settings, *(f"{key}={value}" for key, value in chosen.items())]
-        configs = tuple(configure(self.method, self.data, self.arch, seed, settings) for seed in self.seeds)
-        return Point(chosen, configs)
+    def point(self, chosen: dict[str, str], files: DataFiles) -> Point:
+        """The runs of one trial; what is not chosen is as `unspur train` chooses it for photographs."""
+        return point_of(self.method, self.data, self.arch, self.settings, chosen, self.seeds, files)
 
 
 class Found(TypedDict):
@@ -97,26 +96,28 @@ def search(
 ) -> SearchSummary:
     """Do trials until there are as many as wanted or time is up; those of an earlier call count."""
     optuna = _optuna()
-    axes = axes_of(wanted.ranges)
-    wanted.point(_middle(axes))  # a key that does not exist is an error now
+    axes, files = axes_of(wanted.ranges), DataFiles(data_dir)
+    first = wanted.point(_middle(axes), files)  # a key that does not exist is an error now
+    Many(out, jobs, engine, data_dir).require(first.configs)
+    validation_groups(wanted.choose, first.configs[0].data.load(files).val)  # as is a set that nothing is chosen on
     writable(out)
     path = out / f"search-{wanted.method}-{wanted.data}-{wanted.key}.journal"
     study = _study(optuna, path, wanted)
     _again(optuna, study)
     began, at_once = time.monotonic(), max(1, (jobs or cores()) // len(wanted.seeds))
     done = len(_ended(study))
-    points = {json.dumps(chosen): wanted.point(chosen) for chosen in _tried(study)}
-    with counting("search", wanted.trials, done) as advance:
+    points = {json.dumps(chosen): wanted.point(chosen, files) for chosen in _tried(study)}
+    bar = counting("search", wanted.trials, done) if progress else nullcontext(lambda count: None)
+    with bar as advance:
         while done < wanted.trials and (wanted.budget is None or time.monotonic() - began < wanted.budget):
-            batch = _ask(study, axes, min(at_once, wanted.trials - done), wanted)
+            batch = _ask(study, axes, min(at_once, wanted.trials - done), wanted, files)
             own = [point for _, point in batch]
             sweep(own, out, jobs=jobs, engine=engine, data_dir=data_dir, say=say)
             for trial, point in batch:
                 _tell(optuna, study, trial, _value(point, wanted, out, data_dir))
                 points[json.dumps(point.settings)] = point
             done += len(batch)
-            if progress:
-                advance(len(batch))
+            advance(len(batch))
     return _summed(optuna, study, list(points.values()), wanted, out, path)
 
 
@@ -182,13 +183,13 @@ def _tried(study: Any) -> list[dict[str, str]]:
     return [trial.user_attrs["settings"] for trial in _ended(study)]
 
 
-def _ask(study: Any, axes: Sequence[Axis], count: int, wanted: Search) -> list[tuple[Any, Point]]:
+def _ask(study: Any, axes: Sequence[Axis], count: int, wanted: Search, files: DataFiles) -> list[tuple[Any, Point]]:
     asked = []
     for _ in range(count):
         trial = study.ask()
         chosen = {axis.key: axis.suggest(trial) for axis in axes}
         trial.set_user_attr("settings", chosen)
-        asked.append((trial, wanted.point(chosen)))
+        asked.append((trial, wanted.point(chosen, files)))
     return asked
 
 

@@ -1,4 +1,4 @@
-"""What a search may set: ranges of numbers and lists of names, and how long it may take."""
+"""What a search may set: ranges of numbers and lists of names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from unspur.errors import UnspurError, require
 from unspur.runs.config import pairs
 
 RANGE = re.compile(r"^(?P<low>.+?)\.\.(?P<high>[^:]+)(?P<log>:log)?$")
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Axis(NamedTuple):
@@ -67,18 +66,3 @@ def _axis(key: str, text: str) -> Axis:
     )
     require(not log or low > 0, f"The range of {key} is logarithmic, so it must begin above 0, but got '{text}'.")
     return Axis(key, low, high, log, "." not in found["low"] + found["high"] and "e" not in text.lower())
-
-
-def seconds_of(text: str) -> float:
-    """A time as people write it.
-
-    >>> seconds_of("90s"), seconds_of("20m"), seconds_of("1.5h")
-    (90.0, 1200.0, 5400.0)
-    """
-    number, unit = text.strip()[:-1], text.strip()[-1:]
-    try:
-        value = float(number) * UNITS[unit]
-    except (ValueError, KeyError):
-        value = math.nan
-    require(value > 0 and math.isfinite(value), f"A budget is a time such as 90s, 20m or 1h, but got '{text}'.")
-    return value

@@ -38,13 +38,25 @@ def plan(
     base, files = list(settings), files or DataFiles()
     points: dict[tuple[Config, ...], Point] = {}
     for values in itertools.product(*axes.values()):
-        chosen = dict(zip(axes, values, strict=True))
-        own = [*base, *(f"{key}={value}" for key, value in chosen.items())]
-        config = configure(method, data, arch, 0, own)
-        config = fitted_to(files, config, given_keys(config.method, arch, own))
-        configs = tuple(replace(config, seed=seed) for seed in seeds)
-        points.setdefault(configs, Point(chosen, configs))  # 0.1 and 0.10 are one point
+        point = point_of(method, data, arch, base, dict(zip(axes, values, strict=True)), seeds, files)
+        points.setdefault(point.configs, point)  # 0.1 and 0.10 are one point
     return list(points.values())
+
+
+def point_of(
+    method: str,
+    data: str,
+    arch: str | None,
+    settings: Sequence[str],
+    chosen: dict[str, str],
+    seeds: Sequence[int],
+    files: DataFiles,
+) -> Point:
+    """The runs of one point, ``chosen``: one for each seed, with defaults that fit photographs."""
+    own = [*settings, *(f"{key}={value}" for key, value in chosen.items())]
+    config = configure(method, data, arch, 0, own)
+    config = fitted_to(files, config, given_keys(config.method, arch, own))
+    return Point(chosen, tuple(replace(config, seed=seed) for seed in seeds))
 
 
 def _axes(grid: Sequence[str]) -> dict[str, list[str]]:

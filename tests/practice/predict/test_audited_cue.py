@@ -7,12 +7,12 @@ import torch
 
 from unspur.data.base import Split
 from unspur.errors import UnspurError
-from unspur.practice.audit.cue_families import SCENE_CUES
+from unspur.parts.cues.texts import WHOLE
 from unspur.practice.predict.audited_cue import audited_cue, is_shortcut
 
 CORNER = {
-    "kind": "place", "family": "place", "what": "a mark", "grade": "leaks", "where": [[0, 0]], "tells_label": 0.95,
-    "ci95": [0.9, 1.0], "p": 0.005, "separation": 5.0, "reliance": None, "suspects": 3, "accuracy_on_suspects": None,
+    "kind": "place", "what": "a mark", "grade": "leaks", "where": [[0, 0]], "tells_label": 0.95, "ci95": [0.9, 1.0],
+    "p": 0.005, "separation": 5.0, "reliance": None, "suspects": 3, "accuracy_on_suspects": None,
     "suspects_ci95": None, "cue": "cells:8x8:8000000000000000",
 }  # fmt: skip
 CLASSES = ("cat", "dog")
@@ -78,22 +78,33 @@ def test_what_the_object_may_explain_is_no_shortcut_unless_the_model_leans_on_it
     assert audited_cue(audit(tmp_path, context), CLASSES, VAL) is None
 
 
-def test_cues_of_the_whole_image_are_known_by_their_family(tmp_path):
-    brightness = CORNER | {"kind": "image", "family": "brightness", "what": "brightness", "where": None}
-    assert audited_cue(audit(tmp_path, brightness, CORNER), CLASSES, VAL).cue == SCENE_CUES["brightness"]
+def test_the_cue_is_what_the_audit_kept_and_may_be_more_than_the_place_that_it_shows(tmp_path):
+    merged = CORNER | {"cue": "cells:8x8:c000000000000000"}  # the first two bits: of a place and a pattern beside it
+    assert audited_cue(audit(tmp_path, merged), CLASSES, VAL).cue.cells == ((0, 0), (0, 1))
+
+
+def test_a_cue_may_be_of_the_whole_image(tmp_path):
+    brightness = CORNER | {"kind": "image", "what": "brightness", "where": None, "cue": "brightness"}
+    assert audited_cue(audit(tmp_path, brightness, CORNER), CLASSES, VAL).cue == WHOLE["brightness"]
+
+
+MOVING = CORNER | {"what": "a mark that moves", "where": None, "cue": None}
 
 
 def test_the_gravest_cue_counts_which_comes_first_and_can_be_moved(tmp_path):
-    moving = CORNER | {"family": "moving", "what": "a mark that moves", "where": None}
-    edge = CORNER | {"what": "an edge", "where": [[7, 7]]}
-    cue = audited_cue(audit(tmp_path, moving, edge, CORNER), CLASSES, VAL)
+    edge = CORNER | {"what": "an edge", "where": [[7, 7]], "cue": "cells:8x8:0000000000000001"}
+    cue = audited_cue(audit(tmp_path, MOVING, edge, CORNER), CLASSES, VAL)
     assert cue.what == "an edge" and cue.cue.cells == ((7, 7),)
 
 
 def test_a_cue_that_an_audit_does_not_keep_is_one_sentence(tmp_path):
-    moving = CORNER | {"family": "moving", "what": "a mark that moves", "where": None}
     with pytest.raises(UnspurError, match="found a mark that moves, which cannot be moved between images"):
-        audited_cue(audit(tmp_path, moving), CLASSES, VAL)
+        audited_cue(audit(tmp_path, MOVING), CLASSES, VAL)
+
+
+def test_an_audit_of_an_earlier_version_is_read(tmp_path):
+    cue = audited_cue(audit(tmp_path, CORNER | {"family": "place"}), CLASSES, VAL)
+    assert cue.cue.cells == ((0, 0),)
 
 
 def test_an_audit_of_other_data_is_one_sentence(tmp_path):

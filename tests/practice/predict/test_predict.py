@@ -86,7 +86,7 @@ def test_with_a_coverage_the_rows_say_why_they_abstain(repaired_run, new_photos)
 
 
 def test_an_audit_adds_images_with_the_cue_swapped_and_without_it(plain_run, new_photos, tmp_path):
-    half = CORNER | {"where": [[row, column] for row in range(4) for column in range(8)]}
+    half = CORNER | {"cue": "cells:8x8:ffffffff00000000"}  # the first four rows
     folder = audit(tmp_path / "audit", half, classes=[ODD, DOG])
     done = label(plain_run, new_photos, coverage=0.5, audit=folder)
     kinds = {each["images"]: each for each in done["abstention"]["expected"]}

@@ -55,6 +55,33 @@ def test_resuming_counts_what_is_there_and_writes_the_rest(tmp_path):
     assert path.read_text().count("cat") == 4
 
 
+@pytest.mark.parametrize(
+    ("suffix", "damage"),
+    [
+        ("jsonl", b'{"label": "cat"}\n'),  # no name
+        ("jsonl", b'["a.png"]\n'),
+        ("jsonl", b"a.png,cat\n"),
+        ("csv", b"\xff\xfe,cat,0.5,false,\n"),
+    ],
+)
+def test_rows_of_something_else_are_one_sentence_and_stay_as_they_are(tmp_path, suffix, damage):
+    path = tmp_path / f"rows.{suffix}"
+    write(path, most=0)
+    damaged = path.read_bytes() + damage
+    path.write_bytes(damaged)
+    with pytest.raises(UnspurError, match=r"holds rows that this command does not write; restore it, or name another"):
+        write(path, resume=True)
+    assert path.read_bytes() == damaged
+
+
+def test_notes_of_something_else_are_one_sentence(tmp_path):
+    path = tmp_path / "rows.csv"
+    write(path, most=1)
+    (tmp_path / "rows.csv.about.json").write_text("[]")
+    with pytest.raises(UnspurError, match=r"about\.json is not what this command writes"):
+        write(path, resume=True)
+
+
 def test_resuming_what_has_not_begun_begins_it(tmp_path):
     assert write(tmp_path / "new" / "rows.csv", resume=True) == 0
 

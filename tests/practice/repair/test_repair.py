@@ -1,5 +1,6 @@
 """A repair from a run to a page: chosen without harm, stopped and gone on with, and nothing lost."""
 
+import copy
 import json
 import os
 import shutil
@@ -13,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from practice.repair.tagged import tagged, trained
+from unspur.data.files.fetch import DataFiles
 from unspur.errors import RunFailed, UnspurError
 from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.stored import StoredAudit, stored
 from unspur.practice.repair import repair as repair_module
-from unspur.practice.repair.budget import OutOfTime
+from unspur.practice.repair.budget import Budget, OutOfTime
+from unspur.practice.repair.outcome import conclude, has_moving_mark, keep
 from unspur.practice.repair.repair import RepairSettings, repair
 from unspur.practice.repair.state import PAGE, REPAIR, read_state
 from unspur.practice.repair.target import repair_target
@@ -116,6 +119,14 @@ def test_a_method_that_fails_is_written_down_and_the_rest_goes_on(place, audited
     assert state["chosen"] == "swap"
 
 
+def test_a_moving_mark_is_one_of_no_fixed_place_that_gives_labels_away(audited):
+    mark = audited.findings["findings"][0]
+    assert mark["kind"] == "place" and mark["grade"] == "leaks" and mark["where"]
+    kinds = [{}, {"where": None}, {"where": None, "grade": "context"}, {"where": None, "kind": "image"}]
+    found = [has_moving_mark({**audited.findings, "findings": [mark | change]}) for change in kinds]
+    assert found == [False, True, False, False]
+
+
 class Stop(BaseException):
     """As Ctrl-C is: nothing catches it."""
 
@@ -175,6 +186,38 @@ def test_a_budget_too_small_for_what_is_left_names_what_would_fit(place, audited
     settings = replace(SWAP, methods=("masktune",), budget=done[1]["seconds"] + 60)
     with pytest.raises(UnspurError, match="too small for any candidate: masktune takes about"):
         repair(repair_target(str(own_run(place))), done[0].parent, settings=settings)
+
+
+def test_a_repair_that_has_ended_is_read_whatever_is_left_of_its_budget(place, audited, done):
+    spent = replace(SWAP, budget=1.0)
+    _, state = repair(repair_target(str(own_run(place))), done[0].parent, settings=spent)
+    assert state["chosen"] == "swap" and state["sentence"] == done[1]["sentence"]
+
+
+def test_a_budget_that_ends_in_the_audit_is_a_failure_and_no_mistake(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(repair_module, "Budget", lambda total, spent: Budget(total, total))  # used up
+    with pytest.raises(RunFailed, match="The budget of 60 s ended; the same command with a larger --budget goes on"):
+        repair(repair_target(str(own_run(place))), tmp_path, settings=replace(SWAP, budget=60.0))
+
+
+def test_what_an_earlier_command_chose_and_audited_is_forgotten_with_its_choice(done):
+    assert done[1]["run"] and done[1]["second_verdict"] and done[1]["reliance"]
+    kept, nothing = copy.deepcopy(done[1]), copy.deepcopy(done[1])
+    keep(kept, "Your model is kept.")
+    conclude(nothing, {})  # no candidate is reliably better now
+    for state in (kept, nothing):
+        assert state["chosen"] is state["run"] is state["second_audit"] is state["second_verdict"] is None
+        assert not state["reliance"] and not state["notes"]
+
+
+def test_images_that_have_changed_are_another_repair(tmp_path):
+    root = tagged(tmp_path / "set", each=30)
+    target = repair_target(str(root), ["data.size=32", "data.val=0.35"])
+    data = target.data.load(DataFiles())
+    shutil.copy(next((root / "kind0").iterdir()), next((root / "kind1").iterdir()))
+    changed = target.data.load(DataFiles())
+    assert len(data.val) == len(changed.val)  # or evidence of other images would not even have the right size
+    assert repair_module._key(target, data, 0) != repair_module._key(target, changed, 0)
 
 
 def test_groups_that_a_user_has_are_chosen_by(place, audited, tmp_path):

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, NotRequired, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 from torch import Tensor
 
@@ -17,6 +17,7 @@ from unspur.parts.cues.texts import cue_text
 Kind = Literal["place", "image", "file"]
 Grade = Literal["informative", "context", "leaks"]  # of a finding; the model can turn it into `leans`
 Verdict = Literal["clean", "context", "leaks", "leans"]
+LEANS = 0.05  # how much more often a model must follow a cue than the control to lean on it
 
 
 class RelianceJSON(TypedDict):
@@ -28,10 +29,9 @@ class RelianceJSON(TypedDict):
 
 class FindingJSON(TypedDict):
     kind: Kind
-    family: NotRequired[str]  # audits of earlier versions did not write it
     what: str
     grade: Grade
-    where: list[list[int]] | None
+    where: list[list[int]] | None  # None for kind "place": a mark that moves
     tells_label: float
     ci95: list[float]
     p: float
@@ -70,7 +70,12 @@ class Reliance(NamedTuple):
     @property
     def leans(self) -> bool:
         """Whether the model certainly follows the cue more than the control, and not by a trifle."""
-        return self.ci95[0] > 0 and self.follows_cue - self.control >= 0.05
+        return self.ci95[0] > 0 and self.follows_cue - self.control >= LEANS
+
+    @staticmethod
+    def of(stored: RelianceJSON) -> Reliance:
+        low, high = stored["ci95"]
+        return Reliance(stored["follows_cue"], stored["control"], (low, high), stored["images"])
 
     def as_json(self) -> RelianceJSON:
         low, high = self.ci95
@@ -111,7 +116,6 @@ class Finding:
     def as_json(self) -> FindingJSON:
         return {
             "kind": self.kind,
-            "family": self.family,
             "what": self.what,
             "grade": self.grade,
             "where": None if self.where is None else [list(cell) for cell in self.where],

@@ -22,6 +22,7 @@ from unspur.core.progress import Progress, silent
 from unspur.data.base import Split
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError, require, unknown
+from unspur.metrics.selective import require_coverage
 from unspur.models.classifier import Classifier, Normalize
 from unspur.practice.audit.stored import stored as stored_audit
 from unspur.practice.export.card import Facts, Shrinking, card
@@ -29,7 +30,7 @@ from unspur.practice.export.formats import BATCH, FORMATS, Checked, metadata_of,
 from unspur.practice.export.graph import Deployed
 from unspur.practice.export.layout import ABSTENTION, CARD, CONFIG, LABELS, PREPROCESSOR, ExportedConfig
 from unspur.practice.export.shrink import shrink
-from unspur.practice.predict.abstention import Calibration, calibration_of, require_coverage, threshold_of
+from unspur.practice.predict.abstention import Calibration, calibration_of, threshold_of
 from unspur.practice.predict.audited_cue import audited_cue
 from unspur.practice.predict.calibrate import REMOVED, images_of, judge
 from unspur.practice.predict.classifier import ImageClassifier, OfModule, of_run

@@ -15,10 +15,10 @@ from typing import NamedTuple, TypedDict
 import torch
 from torch import Tensor
 
-from unspur.errors import UnspurError, require
+from unspur.errors import UnspurError
 from unspur.metrics.calibration import calibration_error, temperature_for
 from unspur.metrics.groups import wilson_interval
-from unspur.metrics.selective import threshold_for
+from unspur.metrics.selective import require_coverage, threshold_for
 
 NEVER = -1.0  # the confidence of what another rule abstains on
 STEPS = 100  # coverages, from 0.01 to 1, whose thresholds are stored with an exported model
@@ -88,11 +88,6 @@ class Calibration:
         """The lowest stored coverage that is at least the one asked for."""
         require_coverage(coverage)
         return min(STEPS, -(-round(coverage * STEPS * 1e6) // 10**6)) - 1
-
-
-def require_coverage(coverage: float) -> None:
-    """Refuse what is no share."""
-    require(0 < coverage <= 1, f"--coverage is a share above 0 and up to 1, such as 0.9, but got {coverage:g}.")
 
 
 class Judged(NamedTuple):

@@ -12,15 +12,12 @@ from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.errors import UnspurError, require
 from unspur.parts.cues.base import Cue
-from unspur.parts.cues.cells import Cells
-from unspur.practice.audit.cue_families import SCENE_CUES, TRACE_CUES
-from unspur.practice.audit.findings import FindingJSON
-from unspur.practice.audit.image_statistics import GRID
+from unspur.parts.cues.texts import cue_of
+from unspur.practice.audit.findings import FindingJSON, Reliance
 from unspur.practice.audit.stored import stored
 from unspur.practice.predict.classifier import Logits
 
 DONORS = 3  # images that an image gets the cue of; it decides if most of them change the prediction
-LEANS = 0.05  # how much more often a model must follow a cue than the control to lean on it, as in the audit
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +44,7 @@ class AuditedCue:
         """Whether the prediction ``label`` changes with the cue of most donors of other classes."""
         changed = torch.zeros(len(label), dtype=torch.long)
         for turn in range(DONORS):
-            other = (label + 1 + turn % (self.classes - 1)) % self.classes  # every class in turn, never its own
+            other = (label + 1 + turn % (self.classes - 1)) % self.classes  # the next classes in turn, never its own
             changed += (logits(self._swap(images, self.donors[other, turn])).argmax(1) != label).long()
         return changed * 2 > DONORS
 
@@ -66,7 +63,7 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
     shortcuts = [finding for finding in audit["findings"] if is_shortcut(finding)]
     if not shortcuts:
         return None
-    gravest = next(((finding["what"], cue) for finding in shortcuts if (cue := _cue(finding))), None)
+    gravest = next(((each["what"], cue_of(each["cue"])) for each in shortcuts if each["cue"]), None)
     if gravest is None:
         raise UnspurError(
             f"{folder} found {shortcuts[0]['what']}, which cannot be moved between images from what an audit keeps; "
@@ -86,17 +83,7 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
 def is_shortcut(finding: FindingJSON) -> bool:
     """Whether it gives labels away without being the object, or the model was seen to lean on it."""
     reliance = finding["reliance"]
-    leans = reliance is not None and reliance["ci95"][0] > 0
-    return finding["grade"] == "leaks" or bool(
-        leans and reliance and reliance["follows_cue"] - reliance["control"] >= LEANS
-    )
-
-
-def _cue(finding: FindingJSON) -> Cue | None:
-    """What moves the finding from image to image, as far as an audit keeps it."""
-    if finding["where"]:
-        return Cells(GRID, GRID, tuple((row, column) for row, column in finding["where"]))
-    return (SCENE_CUES | TRACE_CUES).get(finding.get("family", ""))
+    return finding["grade"] == "leaks" or (reliance is not None and Reliance.of(reliance).leans)
 
 
 def _bytes(pixels: Tensor) -> Tensor:

@@ -14,13 +14,13 @@ from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError, require
+from unspur.metrics.selective import require_coverage
 from unspur.practice.predict.abstention import (
     Calibration,
     Fitted,
     Judged,
     calibration_of,
     fit_temperatures,
-    require_coverage,
     scored,
     threshold_of,
 )

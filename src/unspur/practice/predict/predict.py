@@ -13,8 +13,9 @@ from typing import Any, BinaryIO, TypedDict
 from unspur.core.progress import Progress, ProgressBar, of_stage, silent
 from unspur.data.images.workers import Decoders
 from unspur.errors import UnspurError, require, unknown
+from unspur.metrics.selective import require_coverage
 from unspur.models.inference import WORTH_CONVERTING
-from unspur.practice.predict.abstention import ExpectedJSON, require_coverage
+from unspur.practice.predict.abstention import ExpectedJSON
 from unspur.practice.predict.calibrate import calibrated
 from unspur.practice.predict.classifier import ImageClassifier, open_classifier
 from unspur.practice.predict.inputs import Inputs, Named

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -106,8 +106,11 @@ class RowFile:
         self._write(memoryview(head))
         return 0
 
-    def _require_same(self, made: dict[str, Any]) -> None:
+    def _require_same(self, made: Any) -> None:
         """Refuse to go on with another model or another rule: a file's rows must be comparable."""
+        require(
+            isinstance(made, dict), f"{self.about} is not what this command writes; restore it, or name another file."
+        )
         differs = next((key for key in self._about if made.get(key) != self._about[key]), None)
         require(
             differs is None,
@@ -119,7 +122,7 @@ class RowFile:
         done, self._end = 0, start
         with self._rows.open("rb") as file:
             file.seek(start)
-            for name, end in self._format.names(file):
+            for name, end in self._whole(file):
                 image = next(images, None)
                 wanted = image and self._format.name(Row(image.name, (), False, ""))
                 require(
@@ -130,6 +133,14 @@ class RowFile:
                 done, self._end = done + 1, end
         self._cut()
         return done
+
+    def _whole(self, file: BinaryIO) -> Iterator[tuple[str, int]]:
+        try:
+            yield from self._format.names(file)
+        except (ValueError, LookupError, TypeError):  # no text, no JSON, or none of ours
+            raise UnspurError(
+                f"{self._rows} holds rows that this command does not write; restore it, or name another file."
+            ) from None
 
     def _cut(self) -> None:
         os.ftruncate(self._descriptor, self._end)

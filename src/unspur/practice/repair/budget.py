@@ -1,31 +1,16 @@
-"""How much time a repair may take: as a person writes it, and as the work uses it up."""
+"""How much time a repair may take, as the work uses it up."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 
 from unspur.core.progress import Progress, duration
-from unspur.errors import UnspurError
-
-UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+from unspur.errors import RunFailed
 
 
-class OutOfTime(UnspurError):
-    """The budget ended in the middle of a candidate."""
-
-
-def seconds_of(text: str) -> float:
-    """A time such as 20m in seconds.
-
-    >>> seconds_of("90s"), seconds_of("20m"), seconds_of("1.5h")
-    (90.0, 1200.0, 5400.0)
-    """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)", text.strip().lower())
-    if not found or not float(found[1]):
-        raise UnspurError(f"A budget is a time such as 90s, 20m or 1.5h, but got '{text}'.")
-    return float(found[1]) * UNITS[found[2]]
+class OutOfTime(RunFailed):
+    """The budget ended in the middle of the work."""
 
 
 class Budget:

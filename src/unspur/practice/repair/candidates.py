@@ -4,41 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, TypedDict
+from statistics import fmean
 
-from unspur.core.files import read_json
 from unspur.core.progress import duration
 from unspur.data.spec import DataSpec
-from unspur.errors import UnspurError, require, unknown
+from unspur.errors import RunFailed, require
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import LogitsMethod, Method
-from unspur.methods.catalog import METHODS
+from unspur.methods.catalog import METHODS, method_named
 from unspur.methods.erm import ERM
+from unspur.methods.shown import KindOfCue, shown
 from unspur.methods.swap import Swap
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.catalog import arch_named
 from unspur.parts.cues.texts import CELLS
 from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, fitted, photographs, usual_network
+from unspur.runs.estimate import images_trained
 from unspur.runs.estimate import seconds as estimated
 
-EXPECTED = Path(__file__).parent / "expected.json"  # from committed tables
 HEADS = ("ule_last_layer", "balanced_last_layer")  # of a frozen network, which must know something
 UNKNOWN = 0.5  # points that a method without a figure is expected to gain
-
-KindOfCue = Literal["place", "scene", "trace", "none"]
+MOST = 3  # candidates unless they are named: each one more makes the test of all stricter
 TRACES = ("tone", "noise", "sharpness", "compression")
-
-
-class Expected(TypedDict):
-    """What a method gained where it was measured."""
-
-    kind: KindOfCue
-    method: str
-    gain: float  # points of accuracy where the shortcut misleads
-    cost: float  # in units of plain training; of photographs it is measured instead
-    source: str  # the file that has it
 
 
 @dataclass(frozen=True)
@@ -51,21 +39,29 @@ class Candidate:
     seconds: float
 
 
-def kind_of(cues: Sequence[str]) -> KindOfCue:
+def kind_of(cues: Sequence[str]) -> KindOfCue | None:
     """The kind of the first cue, by which expectations are looked up.
 
     >>> kind_of(["cells:8x8:c0c0000000000000"]), kind_of(["cast"]), kind_of(["noise", "cast"]), kind_of([])
-    ('place', 'scene', 'trace', 'none')
+    ('place', 'scene', 'trace', None)
     """
     if not cues:
-        return "none"
+        return None
     return "place" if cues[0].startswith(CELLS) else "trace" if cues[0] in TRACES else "scene"
 
 
-def expectations() -> list[Expected]:
-    """Every committed figure."""
-    found: list[Expected] = read_json(EXPECTED)["rows"]
-    return found
+def expected_gains(kind: KindOfCue | None, *, photographs: bool) -> dict[str, float]:
+    """Points that each method gained on average on this kind of cue where the shortcut misleads.
+
+    What it did with photographs counts for photographs, if that is known, and the rest for the rest.
+    """
+    gains = {}
+    for method, rows in shown().items():
+        own = [row for row in rows if row["cue"] == kind]
+        same = [row for row in own if row["images"].startswith("photographs") == photographs] or own
+        if same:
+            gains[method] = fmean(row["after"] - row["before"] for row in same)
+    return gains
 
 
 def plain_training(data: DataSpec, seed: int) -> Config:
@@ -75,40 +71,56 @@ def plain_training(data: DataSpec, seed: int) -> Config:
     return Config(ERM(), data, arch_named(data.usual_arch), seed)
 
 
+def require_known(methods: Sequence[str]) -> None:
+    """Refuse names that no candidate has."""
+    for name in methods:
+        require(method_named(name) is not ERM, "erm is what candidates are compared with; name other methods.")
+
+
+def require_trainable(methods: Sequence[str], *, groups: bool) -> None:
+    """Refuse methods that read group labels where there are none."""
+    for name in methods:
+        method = METHODS[name]
+        require(
+            groups or not (method.needs_groups or method.needs_val_groups),
+            f"{name} needs data with group labels, and these have none; leave it out.",
+        )
+
+
 def candidates(
     base: Config, cues: Sequence[str], size: SetSize, seconds: float, methods: Sequence[str] = (), *, groups: bool
 ) -> list[Candidate]:
     """What to try on the data and network of ``base``, whose plain training took ``seconds``.
 
-    ``methods`` names them; by default swap where there is a cue, and all with a figure for this kind of cue that need
+    ``methods`` names them; by default swap where there is a cue, and the best that gained on this kind of cue and need
     no group labels, or may have them.
     """
-    kind = kind_of(cues)
-    known = {row["method"]: row for row in expectations() if row["kind"] == kind}
-    for name in methods:
-        if name not in METHODS:
-            raise unknown("method", name, METHODS)
-        require(name != "erm", "erm is what candidates are compared with; name other methods.")
-        require(
-            groups or not METHODS[name].needs_groups,
-            f"{name} needs training data with group labels, and these have none; leave it out.",
-        )
-    usual = [name for name in known if groups or not METHODS[name].needs_groups]
+    gains = expected_gains(kind_of(cues), photographs=photographs(base.data))
+    usual = [name for name, gain in gains.items() if gain > 0 and (groups or not METHODS[name].needs_groups)]
     usual = [name for name in usual if _pretrained(base) or name not in HEADS]
-    named = list(dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)))
     found = []
-    for name in named:
-        row, config = known.get(name), _configured(name, base, cues, size)
-        takes = estimated(config, size) if photographs(config.data) else (row["cost"] if row else 2.0) * seconds
-        found.append(Candidate(name, config, row["gain"] if row else UNKNOWN, takes))
-    return sorted(found, key=lambda each: -each.gain / max(each.seconds, 1.0))
+    for name in dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)):
+        config = _configured(name, base, cues, size)
+        found.append(Candidate(name, config, gains.get(name, UNKNOWN), _takes(config, base, size, seconds)))
+    found.sort(key=lambda each: -each.gain / max(each.seconds, 1.0))
+    others = [each for each in found if each.name != Swap.name]
+    kept = found if methods else others[: MOST - bool(cues)]
+    return [each for each in found if each in kept or each.name == Swap.name]  # which alone uses what the audit found
+
+
+def _takes(config: Config, base: Config, size: SetSize, seconds: float) -> float:
+    """About how long a candidate takes: measured for photographs, else by how many images pass through the network."""
+    if photographs(config.data):
+        return estimated(config, size)
+    plain = images_trained(base.method, size.images)
+    return seconds * images_trained(config.method, size.images) / plain
 
 
 def require_one_fits(tried: Sequence[Candidate], left: float) -> None:
-    """Stop where the budget is too small for any candidate."""
+    """Stop where the budget is too small for any candidate; baseline and audit are kept."""
     if tried and all(each.seconds > left for each in tried):
         least = min(tried, key=lambda each: each.seconds)
-        raise UnspurError(
+        raise RunFailed(
             f"A budget with {duration(left)} left is too small for any candidate: {least.name} takes about "
             f"{duration(least.seconds)}; give it that with --budget."
         )
@@ -127,16 +139,3 @@ def _configured(name: str, base: Config, cues: Sequence[str], size: SetSize) -> 
 
 def _pretrained(config: Config) -> bool:
     return photographs(config.data) and config.arch.weights != "none"
-
-
-def train_command(config: Config, words: str) -> str:
-    """The command that does the same run by itself."""
-    method, settings = config.method, []
-    if config.arch.freeze != "auto":
-        settings.append(f"arch.freeze={config.arch.freeze}")
-    if isinstance(method, Swap) and method.layers == "last":
-        settings.append("layers=last")
-    if isinstance(method, Swap) and method.cues:
-        settings.append(f"cues={','.join(method.cues)}")
-    chosen = "".join(f" --set {setting}" for setting in settings)
-    return f"unspur train {method.name} {words} --arch {config.arch.name}{chosen} --seed {config.seed}"

@@ -19,12 +19,19 @@ NOTHING = "Nothing here is reliably better; your model is kept."
 
 def keep(state: RepairJSON, sentence: str) -> None:
     """The baseline stays, for the reason that ``sentence`` gives."""
-    state["chosen"], state["sentence"] = None, sentence
+    _forget_choice(state)
+    state["sentence"] = sentence
+
+
+def _forget_choice(state: RepairJSON) -> None:
+    """Take out what an earlier command chose, and what a second audit said of that."""
+    state["chosen"] = state["run"] = state["second_audit"] = state["second_verdict"] = None
+    state["reliance"], state["notes"] = [], []
 
 
 def conclude(state: RepairJSON, found: Mapping[str, Judgement]) -> None:
     """Write each candidate's judgement into the state, and the sentence about all of them."""
-    state["chosen"] = state["run"] = None
+    _forget_choice(state)
     for row in state["tried"]:
         if row["name"] not in found:
             continue
@@ -87,6 +94,12 @@ def reliance_change(before: AuditJSON, after: AuditJSON) -> list[RelianceChange]
             }
         )
     return changes
+
+
+def has_moving_mark(found: AuditJSON) -> bool:
+    """Whether a mark that may lie anywhere gives labels away."""
+    marks = [each for each in found["findings"] if each["kind"] == "place" and each["where"] is None]
+    return any(each["grade"] == "leaks" for each in marks)
 
 
 def _follows(finding: FindingJSON) -> float | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from torch import Tensor
 
 from unspur.core.files import remove_partial
 from unspur.core.progress import Progress, duration, silent
@@ -26,12 +27,13 @@ from unspur.practice.repair.candidates import (
     Candidate,
     candidates,
     plain_training,
+    require_known,
     require_one_fits,
-    train_command,
+    require_trainable,
 )
 from unspur.practice.repair.choice import judge
 from unspur.practice.repair.labelled_groups import validation_labels
-from unspur.practice.repair.outcome import conclude, keep, reliance_change
+from unspur.practice.repair.outcome import conclude, has_moving_mark, keep, reliance_change
 from unspur.practice.repair.page import Shown, write_repair_page
 from unspur.practice.repair.scoring import Referee, groups_for
 from unspur.practice.repair.state import AUDITS, PAGE, RUNS, RepairJSON, TriedJSON, new_state, read_state, write_state
@@ -40,6 +42,7 @@ from unspur.runs.defaults import SetSize, given_keys
 from unspur.runs.estimate import prepared
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run, writable
+from unspur.runs.train_command import train_command
 from unspur.version import __version__
 
 MARGIN = 0.01  # the largest loss on ordinary images that a repair may risk
@@ -56,6 +59,9 @@ class RepairSettings:
     margin: float = MARGIN
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        require_known(self.methods)
+
 
 def repair(
     target: RepairTarget,
@@ -69,10 +75,12 @@ def repair(
     """Repair what ``target`` names in a folder of its own below ``out``; a repair that was stopped goes on."""
     files = DataFiles(data_dir)
     data = unchanged(target, files)
-    folder = out / f"{target.name}-{_key(target, settings.seed)}"
+    require_trainable(settings.methods, groups=bool(data.train.attributes))
+    labelled = validation_labels(settings.groups, target.data, data, files) if settings.groups else None
+    folder = out / f"{target.name}-{_key(target, data, settings.seed)}"
     state = read_state(folder) or new_state(target.words, settings.seed, settings.margin)
     budget = Budget(settings.budget, state["seconds"])
-    work = _Repair(target, settings, folder, data, files, data_dir, budget, progress, say, state)
+    work = _Repair(target, settings, folder, data, labelled, files, data_dir, budget, progress, say, state)
     with _alone(folder):
         work.go()
     return folder, work.state
@@ -93,9 +101,10 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _key(target: RepairTarget, seed: int) -> str:
+def _key(target: RepairTarget, data: Dataset, seed: int) -> str:
     """What defines a repair; methods and budget do not, so that one can go on with more of both."""
-    parts = [target.words, str(target.run), str(target.audit), seed, __version__]
+    given = [str(path.resolve()) if path else None for path in (target.run, target.audit)]
+    parts = [target.words, data.content, *given, seed, __version__]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
 
@@ -105,6 +114,7 @@ class _Repair:
     settings: RepairSettings
     folder: Path
     data: Dataset
+    labelled: Tensor | None  # groups of validation images that the user gave
     files: DataFiles
     data_dir: Path | None
     budget: Budget
@@ -132,6 +142,10 @@ class _Repair:
             self._audit_again(chosen, found)
         self._finish(Shown(referee, base, chosen))
 
+    @property
+    def size(self) -> SetSize:
+        return SetSize(len(self.data.train), len(self.data.classes))
+
     def _save(self) -> None:
         self.state["seconds"] = round(self.budget.spent, 1)
         write_state(self.folder, self.state)
@@ -143,7 +157,7 @@ class _Repair:
         self.state["baseline"] = {
             "run": str(base.folder),
             "yours": self.target.run is not None,
-            "command": train_command(base.config, self.target.words),
+            "command": train_command(base.config, self.size),
             "seconds": result["seconds"],
             "scores": None,
         }
@@ -168,15 +182,18 @@ class _Repair:
 
     def _audited(self, of: Run, settings: Settings) -> StoredAudit:
         found = target_named(str(of.folder), (), self.data_dir)
-        show = self.budget.shown_by(self.progress, "audit")
-        rest = {"target": found.words, "model": found.model, "settings": settings, "progress": show}
-        return audit_into(self.folder / AUDITS, found.name, found.source, **rest)  # type: ignore[arg-type]
+        return audit_into(
+            self.folder / AUDITS,
+            found.name,
+            found.source,
+            target=found.words,
+            model=found.model,
+            settings=settings,
+            progress=self.budget.shown_by(self.progress, "audit"),
+        )
 
     def _referee(self, base: Run, found: AuditJSON) -> Referee:
-        labelled = None
-        if self.settings.groups is not None:
-            labelled = validation_labels(self.settings.groups, self.target.data, self.data, self.files)
-        kind, group = groups_for(base.load_model(self.data), self.data, found["cues"], labelled)
+        kind, group = groups_for(base.load_model(self.data), self.data, found["cues"], self.labelled)
         self.state |= {"evidence": kind, "images": int((group >= 0).sum())}
         leak = found["verdict"] in ("leaks", "leans")
         return Referee(self.folder, self.data, tuple(found["cues"]), kind, group, leak, self.settings.seed)
@@ -188,11 +205,12 @@ class _Repair:
         self._save()
 
     def _candidates(self, base: Run) -> list[Candidate]:
-        size = SetSize(len(self.data.train), len(self.data.classes))
         seconds, groups = base.finished()["seconds"], bool(self.data.train.attributes)
         config = replace(base.config, seed=self.settings.seed)
-        found = candidates(config, self.state["cues"], size, seconds, self.settings.methods, groups=groups)
-        require_one_fits(found, self.budget.left)
+        found = candidates(config, self.state["cues"], self.size, seconds, self.settings.methods, groups=groups)
+        begun = [each for each in found if Run.create(self.folder / RUNS, each.config).result() is not None]
+        if not begun:  # those of an earlier command need no time, or less
+            require_one_fits(found, self.budget.left)
         return found
 
     def _try(self, each: Candidate, referee: Referee) -> None:
@@ -202,7 +220,7 @@ class _Repair:
             "status": "done",
             "reason": None,
             "run": str(Run.create(self.folder / RUNS, each.config).folder),
-            "command": train_command(each.config, self.target.words),
+            "command": train_command(each.config, self.size),
             "seconds": 0.0,
             "expected_seconds": round(each.seconds, 1),
             "scores": None,
@@ -221,10 +239,8 @@ class _Repair:
             if result["status"] == "done":
                 row["scores"] = referee.json(referee.evidence(stored_run, show))
         except RunFailed as error:
-            late = isinstance(error.__cause__, OutOfTime)
+            late = isinstance(error, OutOfTime) or isinstance(error.__cause__, OutOfTime)
             row |= {"status": "out of time" if late else "failed", "reason": str(error)}
-        except OutOfTime as error:
-            row |= {"status": "out of time", "reason": str(error)}
         except UnspurError as error:  # such as a network without a layer that is a map
             row |= {"status": "failed", "reason": str(error), "run": None}
         self._note(row)
@@ -253,11 +269,8 @@ class _Repair:
 
     def _audit_again(self, chosen: Run, before: AuditJSON) -> None:
         """The result audited as the baseline was; marks that move are looked for where there was one."""
-        moving = any(
-            each["what"].startswith("a small mark") and each["grade"] == "leaks" for each in before["findings"]
-        )
         try:
-            after = self._audited(chosen, Settings(seed=self.settings.seed, local=moving))
+            after = self._audited(chosen, Settings(seed=self.settings.seed, local=has_moving_mark(before)))
         except OutOfTime:
             self.state["notes"] = [
                 "The budget ended before the second audit; the same command with more of it makes it."
