@@ -13,7 +13,7 @@ from swap_tables import scored
 
 from unspur.methods.shown import KindOfCue
 
-FROZEN = ", frozen"  # rows of photographs.json that train a head on features
+FROZEN = "frozen"  # rows of photographs.json that train a head on features
 HEADS = "photographs, frozen network"
 SWAPPED = {  # sets of swap.json, by how their names begin: the shortcut, and what the images are
     "Colored MNIST": ("digit's colour", "digits"),
@@ -59,18 +59,21 @@ def _digits() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _photographs() -> Iterator[tuple[str, dict[str, Any]]]:
     """Each method beside plain training of the same network: fine-tuned, or its head alone."""
-    scores: dict[tuple[str, str], list[float]] = {}
+    scores: dict[tuple[str, str], dict[int, float]] = {}
     for row in read("photographs")["rows"]:
         test, score = next(iter(PHOTOGRAPHS[row["set"]].values() if row["set"] != "isic" else [("patch", "accuracy")]))
         if row["status"] == "done":
-            scores.setdefault((row["set"], row["method"]), []).append(100 * row["tests"]["result"][test][score])
+            value = 100 * row["tests"]["result"][test][score]
+            scores.setdefault((row["set"], row["method"]), {})[row["seed"]] = value
     for (on, row), after in scores.items():
-        method = row.removesuffix(FROZEN)
-        frozen = row.endswith(FROZEN) or method.endswith("_last_layer")
-        before = scores.get((on, "erm" + FROZEN * frozen))
-        if method != "erm" and before:
+        method, _, form = row.partition(", ")
+        frozen = form == FROZEN or method.endswith("_last_layer")
+        before = scores.get((on, f"erm, {FROZEN}" if frozen else "erm"), {})
+        seeds = sorted(set(before) & set(after))
+        if method != "erm" and form in ("", FROZEN) and seeds:  # other forms show what a setting does
             kind = HEADS if frozen else "photographs"
-            yield method, _entry(SHORTCUTS[on], kind, fmean(before), fmean(after), len(after), "photographs")
+            pair = [fmean(values[seed] for seed in seeds) for values in (before, after)]
+            yield method, _entry(SHORTCUTS[on], kind, *pair, len(seeds), "photographs")
 
 
 def _swap() -> Iterator[tuple[str, dict[str, Any]]]:
