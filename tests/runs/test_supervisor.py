@@ -83,7 +83,7 @@ def test_a_run_whose_process_dies_is_failed_and_goes_on_later(tmp_path, monkeypa
 
     config = configure("erm", "parity", "fcn", 0, ["data.train=64", "data.val=0", "data.test=20", "erm.epochs=1"])
     monkeypatch.setattr(experiment, "_train_and_score", rank_work.end_at_once)
-    with pytest.raises(RunFailed, match="process [12] of 2 ended with exit code 3"):
+    with pytest.raises(RunFailed, match=r"process [12] of 2 ended with exit code 3"):
         experiment.run(config, tmp_path, devices=2)
     folder = Run.create(tmp_path, config).folder
     failed = json.loads((folder / "result.json").read_text())

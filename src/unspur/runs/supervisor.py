@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from lightning_fabric import Fabric
-from lightning_fabric.plugins.environments import LightningEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 
 from unspur.errors import RunFailed
 from unspur.train.session import leave_group
@@ -123,7 +123,7 @@ class _Place(NamedTuple):
     """Where a process finds the others."""
 
     number: int
-    count: int
+    devices: int
     port: int
 
 
@@ -140,7 +140,7 @@ def _rank(
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # nobody asked how the processes found each other
     os.environ |= {"LOCAL_RANK": str(place.number), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(place.port)}
     try:
-        own = fabric(devices=place.count, strategy="ddp", plugins=[LightningEnvironment()])
+        own = fabric(devices=place.devices, strategy="ddp", plugins=[LightningEnvironment()])
         own.launch()
         reports.send(_Done(work(own)))
     except Exception as error:
