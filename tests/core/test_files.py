@@ -3,7 +3,8 @@ import stat
 import pytest
 import torch
 
-from unspur.core.files import read_json, read_tensors, remove_partial, replacing, write_tensors, write_text
+from unspur.core.files import read_json, read_tensors, replacing, write_tensors, write_text
+from unspur.core.unfinished import remove_partial
 from unspur.errors import UnspurError
 
 

@@ -137,7 +137,7 @@ def _rank(
     """One process: work with the others and report; it dies with the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of the terminal; the parent decides
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # nobody asked how the processes found each other
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # nobody asked how the processes found each other
     os.environ |= {"LOCAL_RANK": str(place.number), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(place.port)}
     try:
         own = fabric(devices=place.devices, strategy="ddp", plugins=[LightningEnvironment()])

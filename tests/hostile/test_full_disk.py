@@ -1,0 +1,46 @@
+"""On a disk that is full from any write on, what writes says so in a sentence, and works once there is room."""
+
+import random
+
+import pytest
+
+from hostile.commands import COMMANDS
+from hostile.hunts import LIMITS, command, starved, training, whole
+from unspur.methods.catalog import METHODS
+
+
+def hunt(hunted, folder, note, what, step=1, sample=None, limits=LIMITS):
+    operations, expected = whole(hunted, folder / "whole")
+    places = range(1, len(operations) + 1, step)
+    if sample is not None:
+        places = sorted(random.Random(what).sample(places, min(sample, len(places))))
+    found = starved(hunted, folder, places, expected, limits)
+    note("full disk", what, tried=found.faults, well=found.faults - len(found.wrong), files=found.files)
+    assert found.faults and not found.wrong, "\n".join(found.wrong)
+
+
+@pytest.mark.parametrize("name", ["train", "predict", "export", "plant"])
+def test_a_full_disk_is_a_sentence(tmp_path, good, note, name):
+    hunt(command(name, good), tmp_path, note, f"unspur {name}, sample", sample=1, limits=(100,))
+
+
+def test_a_full_disk_is_a_sentence_with_two_devices_too(tmp_path, note):
+    hunt(training("erm", 2), tmp_path, note, "erm, 2 devices, sample", sample=1, limits=(10_000,))
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("method", METHODS)
+def test_a_full_disk_at_any_write_of_a_run_is_a_sentence(tmp_path, note, method):
+    hunt(training(method, 1), tmp_path, note, f"{method}, 1 device", step=2)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("method", ["erm", "masktune"])
+def test_a_full_disk_at_any_write_with_two_devices_is_a_sentence(tmp_path, note, method):
+    hunt(training(method, 2), tmp_path, note, f"{method}, 2 devices")
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_full_disk_at_any_write_of_a_command_is_a_sentence(tmp_path, good, note, name):
+    hunt(command(name, good), tmp_path, note, f"unspur {name}", step=COMMANDS[name].step)
