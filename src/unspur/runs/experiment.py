@@ -26,7 +26,7 @@ from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import doubts
 from unspur.runs.folder import RESULT, Run
-from unspur.runs.machines import require_torchrun
+from unspur.runs.machines import require_devices, require_torchrun
 from unspur.runs.result import ENDED, Result, Status
 from unspur.runs.supervisor import together
 from unspur.train.observers import Dynamics, Together
@@ -55,8 +55,7 @@ def run(
     several ``nodes`` torchrun starts this on each of them, ``devices`` times; the first of these processes returns the
     result, the others an empty one.
     """
-    if devices < 1:
-        raise UnspurError(f"--devices must be at least 1 but got {devices}.")
+    require_devices(devices)
     require_torchrun(nodes, devices)
     stored = Run.create(out, config)
     if (result := stored.result()) and result["status"] in ENDED:
