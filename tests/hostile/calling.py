@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from unspur.cli.main import main
 
-PATIENCE = 20  # seconds; no bad input takes so long to be refused, whatever else the machine does
+PATIENCE = 120  # seconds; no bad input takes so long to be refused, whatever else the machine does
 
 
 class Hangs(BaseException):

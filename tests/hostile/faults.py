@@ -86,21 +86,28 @@ def arrange(folder: Path, fault: Fault, notes: int) -> None:
     counted = mmap.mmap(-1, 8)  # by this process and those that it starts
 
     def hook(event: str, args: tuple[object, ...]) -> None:
-        if not _writes(event, args) or not _path(args[0]).startswith(below):
+        path = _path(args[0]) if args else ""
+        if not path.startswith(below) or not _writes(event, args) or _idle(event, path):
             return
         count = int.from_bytes(counted[:8], "little") + 1
         counted[:8] = count.to_bytes(8, "little")
-        os.write(notes, f"o {event} {_path(args[0])[len(below) :]}\n".encode(errors="replace"))
+        os.write(notes, f"o {event} {path[len(below) :]}\n".encode(errors="replace"))
         if fault.kind == "kill" and count == fault.at:
             os.kill(os.getpid(), signal.SIGKILL)
         if fault.kind == "full" and fault.at and count >= fault.at and event in GROWS:
-            raise OSError(errno.ENOSPC, "No space left on device", _path(args[0]))
+            raise OSError(errno.ENOSPC, "No space left on device", path)
 
     sys.addaudithook(hook)
 
 
 def _writes(event: str, args: tuple[object, ...]) -> bool:
     return event in CHANGES or (event == "open" and isinstance(args[2], int) and bool(args[2] & WRITING))
+
+
+def _idle(event: str, path: str) -> bool:
+    """Whether it changes nothing: to make what there is, or to delete what there is not."""
+    there = os.path.lexists(path)
+    return (event == "os.mkdir" and there) or (event in ("os.remove", "os.rmdir") and not there)
 
 
 def _path(given: object) -> str:
