@@ -47,7 +47,7 @@ hostile: venv
 
 # 200 tiny runs with workers killed at random and a Ray node dying; adds its counts to the same file.
 soak: venv
-	OMP_NUM_THREADS=1 $(BIN)/python tests/hostile/soak.py --minutes 60 --out results/reliability.jsonl
+	OMP_NUM_THREADS=1 $(BIN)/python tests/hostile/soak.py --minutes 60 --ray --out results/reliability.jsonl
 
 bench: venv
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done

@@ -20,15 +20,9 @@ def hunt(hunted, folder, note, what, step=1, sample=None, limits=LIMITS):
     if sample is not None:
         places = sorted(random.Random(what).sample(places, min(sample, len(places))))
     found = starved(hunted, folder, places, expected, limits)
-    note(
-        "full disk",
-        what,
-        tried=found.faults,
-        well=found.faults - len(found.wrong),
-        files=found.files,
-        of=len(growing),
-        stride=step * STRIDE,
-    )
+    well = found.faults - len(found.wrong)
+    counts = {"tried": found.faults, "well": well, "files": found.files, "of": len(growing), "stride": step * STRIDE}
+    note("full disk", what, **counts)
     assert found.faults and not found.wrong, "\n".join(found.wrong)
 
 

@@ -21,15 +21,9 @@ def hunt(hunted, folder, note, what, step=1, sample=None):
     if sample is not None:
         places = sorted(random.Random(what).sample(places, min(sample, len(places))))
     found = killed(hunted, folder, places, expected, operations)
-    note(
-        "kills",
-        what,
-        tried=found.faults,
-        well=found.faults - len(found.wrong),
-        files=found.files,
-        of=len(operations),
-        stride=step * STRIDE,
-    )
+    well = found.faults - len(found.wrong)
+    counts = {"tried": found.faults, "well": well, "files": found.files, "of": len(operations), "stride": step * STRIDE}
+    note("kills", what, **counts)
     assert found.faults and not found.wrong, "\n".join(found.wrong)
 
 
