@@ -259,11 +259,8 @@ class Kron(Recipe):
     def require_installed(self) -> None:
         # Without opt_einsum torch multiplies the factors from left to right, which takes 64 GiB for a small network.
         here = importlib.util.find_spec("pytorch_optimizer") is not None and torch.backends.opt_einsum.is_available()
-        require(
-            here,
-            "The optimiser kron needs the packages pytorch-optimizer and opt_einsum; install them with "
-            "pip install 'unspur[kron]'.",
-        )
+        needs = "The optimiser kron needs the packages pytorch-optimizer and opt_einsum"
+        require(here, f"{needs}; install them with pip install 'unspur[kron]'.")
 
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         self.require_installed()
