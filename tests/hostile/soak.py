@@ -36,7 +36,6 @@ from unspur.version import commit  # noqa: E402
 
 TINY = ["--set", "data.train=200", "--set", "data.val=8", "--set", "data.test=20", "--set", "arch.width=16"]
 EPOCHS = ["--set", "erm.epochs=5", "--set", "erm.batch_size=20"]
-PAUSE = (2.0, 8.0)  # seconds from one kill to the next
 ATTEMPTS = 100
 WARM = 20  # rounds after which nothing should grow any more
 
@@ -61,12 +60,12 @@ def children(parent: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def killing(process: subprocess.Popen[bytes], draw: random.Random, killed: list[str]) -> Iterator[None]:
-    """Kill a worker of ``process`` every few seconds, and once in a while ``process`` itself."""
+def killing(process: subprocess.Popen[bytes], pause: float, draw: random.Random, killed: list[str]) -> Iterator[None]:
+    """Kill a worker of ``process`` every ``pause`` seconds or so, and once in a while ``process`` itself."""
     over = threading.Event()
 
     def kill() -> None:
-        while not over.wait(draw.uniform(*PAUSE)):
+        while not over.wait(draw.uniform(0.4 * pause, 1.6 * pause)):
             whole = draw.random() < 0.1
             victims = [process.pid] if whole else children(process.pid)
             if victims and process.poll() is None:
@@ -83,7 +82,7 @@ def killing(process: subprocess.Popen[bytes], draw: random.Random, killed: list[
         thread.join()
 
 
-def disturbed(folder: Path, runs: int, seed: int) -> dict[str, Any]:
+def disturbed(folder: Path, runs: int, pause: float, seed: int) -> dict[str, Any]:
     """Part 1: how many kills a sweep survived, and how many files are the same."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment()}
     subprocess.run(sweep(folder / "whole", runs, "--jobs", "2"), check=True, **quiet)
@@ -93,7 +92,7 @@ def disturbed(folder: Path, runs: int, seed: int) -> dict[str, Any]:
         starts += 1
         with (
             subprocess.Popen(sweep(folder / "killed", runs, "--jobs", "2"), **quiet) as process,
-            killing(process, draw, killed),
+            killing(process, pause, draw, killed),
         ):
             code = process.wait()
     return {"runs": runs, "kills": len(killed), "starts": starts, **compared(folder / "whole", folder / "killed")}
@@ -181,6 +180,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--pause", type=float, default=5, help="seconds from one kill to the next, on average")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ray", action="store_true", help="also on a Ray cluster, one of whose nodes dies")
     parser.add_argument("--out", type=Path, help="a file that the figures are added to as a line")
@@ -188,7 +188,7 @@ def main() -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = disturbed(folder, wanted.runs, wanted.seed)
+        found = disturbed(folder, wanted.runs, wanted.pause, wanted.seed)
         print(f"A sweep of {found['runs']} runs survived {found['kills']} kills in {found['starts']} starts: "
               f"{found['equal']} of {found['files']} files are the same.", flush=True)  # fmt: skip
         if wanted.ray:

@@ -26,13 +26,13 @@ def hunt(hunted, folder, note, what, step=1, sample=None, limits=LIMITS):
     assert found.faults and not found.wrong, "\n".join(found.wrong)
 
 
-@pytest.mark.parametrize("name", ["train", "predict", "export", "plant"])
+@pytest.mark.parametrize("name", ["train", "export"])
 def test_a_full_disk_is_a_sentence(tmp_path, good, note, name):
     hunt(command(name, good), tmp_path, note, f"unspur {name}, sample", sample=1, limits=(100,))
 
 
 def test_a_full_disk_is_a_sentence_with_two_devices_too(tmp_path, note):
-    hunt(training("erm", 2), tmp_path, note, "erm, 2 devices, sample", sample=1, limits=(10_000,))
+    hunt(training("erm", 2), tmp_path, note, "erm, 2 devices, sample", sample=1, limits=())
 
 
 @pytest.mark.hostile

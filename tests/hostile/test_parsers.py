@@ -26,7 +26,7 @@ from unspur.runs.folder import DataNames
 from unspur.runs.result import Result
 
 QUICK = settings(
-    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+    max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
 )
 
 numbers = st.none() | st.booleans() | st.integers() | st.floats()

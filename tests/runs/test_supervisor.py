@@ -16,11 +16,18 @@ from unspur.errors import RunFailed
 from unspur.runs.supervisor import together
 
 
+@pytest.fixture
+def copies(monkeypatch):
+    """Processes that begin as copies of this one: they need not import torch again."""
+    context = multiprocessing.get_context("fork")
+    monkeypatch.setattr(multiprocessing, "get_context", lambda method: context)
+
+
 def done_by(work):
     return together(2, rank_work.fabric, work, rank_work.reason)
 
 
-def test_the_first_of_the_processes_answers_for_all():
+def test_the_first_of_the_processes_answers_for_all(copies):
     assert done_by(rank_work.numbers) == (0, 2)
 
 
@@ -31,7 +38,7 @@ def test_the_first_of_the_processes_answers_for_all():
         (rank_work.full_disk, "^reason: .Errno 28. No space left on device$"),
     ],
 )
-def test_the_cause_is_named_and_not_the_broken_connection_and_nobody_is_left(work, sentence):
+def test_the_cause_is_named_and_not_the_broken_connection_and_nobody_is_left(copies, work, sentence):
     with pytest.raises(RunFailed, match=sentence):
         done_by(work)
     assert not multiprocessing.active_children()
@@ -76,7 +83,7 @@ def test_processes_that_train_together_do_not_outlive_the_command(tmp_path, end,
     assert saved[0].stat().st_mtime_ns == before and not (saved[0].parents[1] / "result.json").exists()
 
 
-def test_a_run_whose_process_dies_is_failed_and_goes_on_later(tmp_path, monkeypatch):
+def test_a_run_whose_process_dies_is_failed_and_goes_on_later(tmp_path, monkeypatch, copies):
     from unspur.runs import experiment
     from unspur.runs.config import configure
     from unspur.runs.folder import Run
@@ -88,3 +95,5 @@ def test_a_run_whose_process_dies_is_failed_and_goes_on_later(tmp_path, monkeypa
     folder = Run.create(tmp_path, config).folder
     failed = json.loads((folder / "result.json").read_text())
     assert failed["status"] == "failed" and failed["devices"] == 2 and "exit code 3" in failed["reason"]
+    monkeypatch.undo()
+    assert experiment.run(config, tmp_path)["status"] == "done"
