@@ -12,6 +12,7 @@ from unspur.train.checkpoints import load_state
 TIMES = {"seconds", "expected_seconds"}
 # A page says how long things took, and a table of files how old they are.
 MEASURED = re.compile(rb"\d[\d.,]*\s?(?:ms|s|min|h|seconds|minutes|hours|images a second)\b|in \d[\d.]* s")
+SECONDS = re.compile(rb'<td class="number">\d+</td></tr>')  # the last column of a repair's table
 PASSING = {".lock"}
 
 
@@ -34,6 +35,8 @@ def _content(path: Path) -> Any:
         return _without_times(json.loads(content))
     if "checkpoints" in path.parts:
         return {name: repr(value) for name, value in load_state(path).items() if name not in TIMES}
+    if path.name == "repair.html":
+        content = SECONDS.sub(b"(time)", content)
     return MEASURED.sub(b"(time)", content) if path.suffix in (".html", ".md") else content
 
 

@@ -71,6 +71,7 @@ def audit_into(
     config = config_of(source, settings, model)
     folder = out / f"{name}-{key_of(config)}"
     if (folder / FINDINGS).exists():
+        (folder / COLLECTED).unlink(missing_ok=True)  # a process that was killed just then may have left it
         return StoredAudit(folder, stored(folder), True)
     remove_partial(folder)
     began = time.monotonic()
