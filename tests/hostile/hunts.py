@@ -120,7 +120,8 @@ def starved(
         own = folder / f"full-{fault.at}-{limit}"
         work = hunted.begin(own)
         first = in_process(work, own, fault, limit)
-        ended = in_process(hunted.again(own), own, Fault())
+        # Where all fitted below the limit, there is nothing left to do.
+        ended = first if first.code == 0 else in_process(hunted.again(own), own, Fault())
         left = contents(own / hunted.kept) if (own / hunted.kept).exists() else {}
         compared += len(left)
         where = f"full from operation {fault.at}" if limit is None else f"no file beyond {limit} bytes"
