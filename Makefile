@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test venv lint types browser pytest bench results
+.PHONY: demo test venv lint types browser pytest bench results hostile soak
 
 demo: venv
 	$(BIN)/unspur demo --out demo
@@ -38,6 +38,16 @@ browser:
 # One process a core and one thread a process: torch's own threads would only get in each other's way.
 pytest: venv browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+
+# Every bad input, every kill and every full disk, of which the ordinary tests have a sample: an hour. The counts go to
+# results/reliability.jsonl, and with `make results` to results/reliability.md.
+hostile: venv
+	rm -f results/reliability.jsonl
+	OMP_NUM_THREADS=1 UNSPUR_RELIABILITY=$(CURDIR)/results/reliability.jsonl $(BIN)/pytest -n auto -m '' tests/hostile tests/runs/test_supervisor.py
+
+# 200 tiny runs with workers killed at random and a Ray node dying; adds its counts to the same file.
+soak: venv
+	OMP_NUM_THREADS=1 $(BIN)/python tests/hostile/soak.py --minutes 60 --ray --out results/reliability.jsonl
 
 bench: venv
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done

@@ -27,6 +27,7 @@ PAGES = (
     ROOT / "docs" / "repair.md",
     ROOT / "docs" / "which-method.md",
     RESULTS / "README.md",
+    RESULTS / "reliability.md",
     RESULTS / "large-lr" / "README.md",
 )
 SHOWN = ROOT / "src" / "unspur" / "methods" / "shown.json"

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from large_lr_tables import SCORES, every, overview, published
+from reliability_table import kill_rows, soak_rows, total_rows
 from swap_tables import selection_rows, swap_rows
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -354,7 +355,26 @@ def _by_worst_and_mean(row: Mapping[str, Any]) -> list[float]:
     return [row[score]["none"]["mean"] if row[score]["none"] else 0.0 for score in ("worst", "mean")]
 
 
+def reliability() -> list[str]:
+    """What was tried, all together, and at which commits."""
+    lines = read("reliability")
+    commits = ", ".join(dict.fromkeys(line["commit"] for line in lines if line["commit"]))
+    return [f"Commit {commits}.", "", *markdown(["hunt", "tried", "went well", "files"], total_rows(lines))]
+
+
+def reliability_kills() -> list[str]:
+    return markdown(["what", "operations", "kills", "went well", "files"], kill_rows(read("reliability")))
+
+
+def reliability_soak() -> list[str]:
+    headers = ["minutes", "runs", "kills", "files equal", "equal on Ray", "rounds", "open files", "memory"]
+    return markdown(headers, soak_rows(read("reliability")))
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
+    "reliability": reliability,
+    "reliability-kills": reliability_kills,
+    "reliability-soak": reliability_soak,
     "first-page": first_page,
     "first-page-made": first_page_made,
     "compare-colored_mnist-mini": lambda: compared("compare-colored_mnist-mini"),

@@ -1,5 +1,6 @@
 """What is printed cannot steer the terminal, and a reader that has gone is no error."""
 
+import io
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data.photos import class_folders
-from unspur.cli.show.console import plain
+from unspur.cli.show.console import TerminalBytes, plain
 
 HOSTILE = "\x1b[31mred\x1b[0m"
 
@@ -60,3 +61,11 @@ def test_a_closed_stdout_is_no_error():
     running = process("methods", preexec_fn=lambda: os.close(1))
     _, err = running.communicate(timeout=60)
     assert running.returncode == 0 and "Traceback" not in err
+
+
+def test_rows_on_a_terminal_are_printed_as_they_are_spelt():
+    terminal = io.StringIO()
+    rows = TerminalBytes(terminal)
+    rows.write(b"a\x1b[2J.png,cat\n")
+    rows.flush()
+    assert terminal.getvalue() == "a\\x1b[2J.png,cat\n"

@@ -57,6 +57,8 @@ TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epoch
         (["train", "randmask", "mnist", "--set", "finetune_lr=nan"], "but got nan."),
         (["train", "erm", "parity", "--set", "data.train=1000000000000"], "samples of parity need 252.0 TB of memory"),
         (["train", "erm", "moon_star", "--set", "data.test=1000000000000"], "lower data.train, data.val or data.test"),
+        (["train", "erm", "parity", "--set", "arch.width=100000000"], "weights of fcn need 120000.0 TB of memory"),
+        (["train", "erm", "parity", "--devices", "100000"], "--devices 100,000 is more than the"),
         (["train", "erm", "folder", "--set", "data.root=~nosuchuser"], "There is no home folder for the path ~nosuch"),
         (["train", "erm", "mnist", "--data-dir", "~nosuchuser"], "There is no home folder for the path ~nosuchuser"),
         (["trian"], "No such command 'trian'. Did you mean 'train'?"),

@@ -1,9 +1,11 @@
+import os
 import stat
 
 import pytest
 import torch
 
-from unspur.core.files import read_json, read_tensors, remove_partial, replacing, write_tensors, write_text
+from unspur.core.files import read_json, read_tensors, replacing, write_tensors, write_text
+from unspur.core.unfinished import remove_partial
 from unspur.errors import UnspurError
 
 
@@ -53,3 +55,20 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path):
     (tmp_path / "sub" / "whole.json").write_text("{}")
     remove_partial(tmp_path)
     assert [path.name for path in (tmp_path / "sub").iterdir()] == ["whole.json"]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '{"a":' * 100_000 + "1" + "}" * 100_000])
+def test_json_without_end_is_one_sentence(tmp_path, text):
+    (tmp_path / "deep.json").write_text(text)
+    with pytest.raises(UnspurError, match=r"deep\.json cannot be read as JSON \(it is nested too deeply\)"):
+        read_json(tmp_path / "deep.json")
+
+
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    (tmp_path / "folder.json").mkdir()
+    for name in ("pipe.json", "zero.json", "folder.json"):
+        for read in (read_json, read_tensors):
+            with pytest.raises(UnspurError, match=f"{name} is not a file; restore or delete it"):
+                read(tmp_path / name)

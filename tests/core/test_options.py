@@ -6,6 +6,7 @@ import pytest
 from unspur.core.options import added, from_json, make, options, to_json, with_option
 from unspur.errors import UnspurError
 from unspur.parts.debias import MaskTraining
+from unspur.train.recipe import SGD
 
 
 @dataclass(frozen=True)
@@ -131,3 +132,20 @@ def test_a_field_that_came_later_is_written_only_when_it_is_set():
     assert to_json(changed) == {**old, "colour": {"name": "blue", "depth": 4}, "share": 0.5}
     assert from_json(to_json(changed), Grown) == changed
     assert with_option(Grown(), "colour.depth", "4") == Grown(colour=Blue(depth=4))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"epochs": 1.5}, r"epochs of sgd must be a whole number but got 1\.5"),
+        ({"epochs": True}, "epochs of sgd must be a whole number but got True"),
+        ({"lr": "fast"}, "lr of sgd must be a number but got 'fast'"),
+        ({"lr": float("inf")}, "lr of sgd must be a number but got inf"),
+        ({"until_loss": []}, r"until_loss of sgd must be a number or none but got \[\]"),
+        ({"schedule": 3}, "schedule of sgd must be constant or step or multistep or drop or cosine or wsd but got 3"),
+        ({"schedule": {"name": "multistep", "at": ["x"]}}, r"at of multistep must be values like 1,2 but got \['x'\]"),
+    ],
+)
+def test_a_stored_value_of_another_type_is_named_with_its_field(changes, sentence):
+    with pytest.raises(UnspurError, match=sentence):
+        from_json(to_json(SGD()) | changes, SGD)

@@ -33,6 +33,7 @@ class Server:
     ranges: bool = True  # whether a part of a file can be asked for
     stop_after: int | None = None  # bytes of a body after which the connection is closed
     status: int | None = None  # answer with this error
+    elsewhere: str | None = None  # send those who ask to this address
     address: str = ""
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # (path, Range header)
 
@@ -45,6 +46,12 @@ def serving(files: dict[str, bytes], **behaviour) -> Iterator[Server]:
         def do_GET(self) -> None:
             wanted = self.headers["Range"]
             server.asked.append((self.path[1:], wanted))
+            if server.elsewhere:
+                self.send_response(302)
+                self.send_header("Location", server.elsewhere)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             if server.status:
                 self.send_error(server.status)
                 return

@@ -102,3 +102,9 @@ def test_no_rate_is_chosen_that_kills_the_network_where_one_class_is_frequent():
     fit = method.fit(deep, data)
     assert any(not trial["learned"] for trial in fit.facts["probe"])  # rates that do were tried
     assert len(fit.model(x).argmax(1).unique()) == 2
+
+
+def test_a_rate_from_which_the_probe_cannot_fall_far_enough_is_refused_at_once():
+    # 16 halvings are a factor of 65,536: from 1e30 to 1.5e25
+    with pytest.raises(UnspurError, match=r"From erm.lr=1e\+30 the probe could fall to 1.5e\+25 at the least"):
+        LargeLR(erm=SGD(lr=1e30))

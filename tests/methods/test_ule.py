@@ -9,7 +9,7 @@ from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError
 from unspur.methods.ule import ULE
 from unspur.parts.student import new_student
-from unspur.train.recipe import SGD
+from unspur.train.recipe import SGD, Kron
 from unspur.train.session import Session
 
 ONE_STEP = SGD(lr=0.1, epochs=1, batch_size=1000, momentum=0.0)
@@ -260,3 +260,8 @@ def test_saliency_that_is_zero_everywhere_is_told(role):
 def test_nothing_to_train_on_is_told():
     with pytest.raises(UnspurError, match="the training set is empty"):
         ULE().fit(network(), points().subset(torch.arange(0)))
+
+
+def test_kron_is_refused():
+    with pytest.raises(UnspurError, match="training=kron is not made; use sgd"):
+        ULE(training=Kron())

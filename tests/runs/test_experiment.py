@@ -188,7 +188,7 @@ def test_names_of_the_data_that_are_none_are_told(tmp_path):
     run(tiny("erm.epochs=0"), tmp_path)
     stored = Run.open(only_folder(tmp_path))
     (stored.folder / "data.json").write_text("[]")
-    with pytest.raises(UnspurError, match=r"data\.json is not what a run writes"):
+    with pytest.raises(UnspurError, match=r"data\.json: the whole must be an object but is \[\]"):
         stored.load_model(stored.config.data.load(DataFiles(None)))
 
 

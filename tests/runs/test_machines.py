@@ -12,7 +12,7 @@ from unspur.errors import UnspurError
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
-from unspur.runs.machines import VARIABLES, require_torchrun
+from unspur.runs.machines import VARIABLES, require_devices, require_torchrun
 
 TINY = ["arch.width=8", "erm.epochs=2", "erm.batch_size=50", "data.train=200", "data.test=100", "data.val=50"]
 
@@ -61,3 +61,9 @@ def test_another_number_of_processes_than_torchrun_started_is_refused(monkeypatc
         monkeypatch.setenv(name, value)
     with pytest.raises(UnspurError, match="are 8 processes, but torchrun started 6"):
         require_torchrun(4, 2)
+
+
+@pytest.mark.parametrize("devices", [0, -1, 100_000])
+def test_more_devices_than_there_can_be_are_refused(devices):
+    with pytest.raises(UnspurError, match=r"must be at least 1|is more than the .* of this machine; use at most these"):
+        require_devices(devices)

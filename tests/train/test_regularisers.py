@@ -1,5 +1,8 @@
 """L1, focal loss, adaptive SAM and the Kronecker-preconditioned optimiser, through the shared loop."""
 
+import importlib.util
+import resource
+
 import pytest
 import torch
 from torch import nn
@@ -134,9 +137,24 @@ def test_kron_resumes_to_the_same_bits(tmp_path):
     assert not torch.equal(whole.weight, line().weight)
 
 
-def test_kron_without_its_package_says_what_to_install(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "pytorch_optimizer", None)
+@pytest.mark.parametrize("lacks", ["pytorch_optimizer", "opt_einsum"])
+def test_kron_without_a_package_says_what_to_install_before_anything_is_trained(monkeypatch, lacks):
+    if lacks == "opt_einsum":
+        monkeypatch.setattr(torch.backends.opt_einsum, "is_available", lambda: False)
+    else:
+        find = importlib.util.find_spec
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == lacks else find(name))
+    split = Split(torch.zeros(2, 3), torch.tensor([0, 1]))
     with pytest.raises(UnspurError, match=r"pip install 'unspur\[kron\]'"):
-        fit(line(), Kron())
+        ERM(erm=Kron()).require(line(), split)
+
+
+def test_kron_takes_no_more_memory_than_its_factors_on_a_convolution():
+    pytest.importorskip("pytorch_optimizer")
+    # 3 x 3 filters between 128 channels: from left to right the factors are 128 x 128 x 128 x 128 numbers, 1 GB
+    layer = nn.Conv2d(128, 128, 3)
+    optimiser = Kron().optimiser(layer.parameters())
+    layer(torch.zeros(1, 128, 3, 3)).sum().backward()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    optimiser.step()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes

@@ -46,12 +46,13 @@ def predict(
 
     Example: find new-photos -name '*.jpg' | unspur predict exported - --out labels.jsonl
     """
+    from unspur.cli.show.console import TerminalBytes
     from unspur.cli.show.predictions import print_expected, print_predicted
     from unspur.core.progress import ProgressBar
     from unspur.practice.predict.predict import Engine, Wanted, predict_into
 
     wanted = Wanted(topk, batch, coverage, audit)
-    printed = None if as_json or out else sys.stdout.buffer
+    printed = None if as_json or out else TerminalBytes(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer
     with ProgressBar("predict") as bar:
         done = predict_into(
             model,

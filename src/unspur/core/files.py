@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unspur.core.unfinished import publish, unfinished_file
 from unspur.errors import UnspurError, require
 
 if TYPE_CHECKING:  # `unspur --help` must not wait for torch
     from torch import Tensor
-
-PARTIAL = ".partial-"  # the prefix of files that a killed process may leave behind
 
 
 def user_path(text: str | Path) -> Path:
@@ -30,20 +29,11 @@ def user_path(text: str | Path) -> Path:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` and move it there only when the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=PARTIAL, suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with unfinished_file(path) as temporary:
         yield temporary
-        # mkstemp makes files private; the result should be as readable as any other file of the user's.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        publish(temporary, path, 0o666)
 
 
 def require_writable(path: Path) -> None:
@@ -88,14 +78,36 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
+def require_file(path: Path) -> None:
+    """Stop at what is there but no file: a pipe would be waited for, a device has no end, and a folder no content."""
+    if not path.is_file() and path.exists():
+        raise UnspurError(f"{path} is not a file; restore or delete it.")
+
+
+def parse_json(text: str, where: str) -> Any:
+    """What ``text`` says as JSON; anything else is an error that begins with ``where``.
+
+    >>> parse_json('{"lr": 0.1}', "a.json")
+    {'lr': 0.1}
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise UnspurError(f"{where} cannot be read as JSON (it is nested too deeply); restore or delete it.") from None
+    except ValueError as error:
+        raise UnspurError(f"{where} cannot be read as JSON ({error}); restore or delete it.") from None
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file, naming the file when it is not JSON."""
+    require_file(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UnspurError(f"{path} does not exist.") from None
     except (ValueError, OSError) as error:
         raise UnspurError(f"{path} cannot be read as JSON ({error}); restore or delete it.") from None
+    return parse_json(text, str(path))
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], note: Any = None) -> None:
@@ -118,16 +130,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:
 
     if not path.exists():
         raise UnspurError(f"{path} does not exist.")
+    require_file(path)
     try:
         with safe_open(path, framework="pt") as file:
             note = (file.metadata() or {}).get("note", "null")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a dict)
             return tensors, json.loads(note)
-    except (SafetensorError, ValueError, OSError) as error:
+    except (SafetensorError, ValueError, OSError, RecursionError) as error:
         raise UnspurError(f"{path} is not a readable safetensors file ({error}); restore or delete it.") from None
-
-
-def remove_partial(folder: Path) -> None:
-    """Delete what a killed process left half-written in ``folder`` or below it."""
-    for path in folder.rglob(PARTIAL + "*"):
-        path.unlink(missing_ok=True)

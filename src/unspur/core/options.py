@@ -10,6 +10,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
+from unspur.core.shapes import checked, shortened
 from unspur.errors import UnspurError, unknown
 
 T = TypeVar("T")
@@ -109,7 +110,7 @@ def parse(text: str, hint: Any) -> Any:
     >>> parse("0.1", float | None), parse("none", float | None), parse("1,2", tuple[int, ...])
     (0.1, None, (1, 2))
     """
-    choices = [hint] if get_origin(hint) not in (typing.Union, types.UnionType) else list(get_args(hint))
+    choices = _choices(hint)
     choices.sort(key=lambda choice: choice is not type(None))  # "none" is text too, but not meant so
     for choice in choices:
         try:
@@ -153,12 +154,32 @@ def from_json(value: Mapping[str, Any], hint: Any) -> Any:
         key = present.get(stored, stored)
         if key not in hints:
             raise unknown(f"option of {cls.name}", key, hints)
-        if get_origin(hints[key]) is Literal and item not in get_args(hints[key]):
-            raise UnspurError(f"{key} of {cls.name} must be {_wanted(hints[key])} but got '{item}'.")
-        fields[key] = (
-            from_json(item, hints[key]) if isinstance(item, dict) else tuple(item) if isinstance(item, list) else item
-        )
+        fields[key] = _from_json(item, hints[key], f"{key} of {cls.name}")
     return cls(**fields)
+
+
+def _from_json(item: Any, hint: Any, key: str) -> Any:
+    """A field's value from JSON; what the field cannot hold is an error, or it would be found deep inside."""
+    if any(dataclasses.is_dataclass(choice) for choice in get_args(hint) or (hint,)):
+        if isinstance(item, dict):
+            return from_json(item, hint)
+        if item is None and type(None) in get_args(hint):
+            return None
+    elif _fits(item, hint):
+        return tuple(item) if isinstance(item, list) else item
+    raise UnspurError(f"{key} must be {' or '.join(map(_wanted, _choices(hint)))} but got {shortened(item)}.")
+
+
+def _fits(item: Any, hint: Any) -> bool:
+    try:
+        checked(item, hint, "")
+    except UnspurError:
+        return False
+    return True
+
+
+def _choices(hint: Any) -> list[Any]:
+    return [hint] if get_origin(hint) not in (typing.Union, types.UnionType) else list(get_args(hint))
 
 
 def _plain(value: Any, hint: Any) -> Any:

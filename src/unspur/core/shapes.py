@@ -110,7 +110,12 @@ def _name(shape: Any) -> str:
     return _NAMES.get(get_origin(shape) or shape, "an object" if is_typeddict(shape) else str(shape))
 
 
-def _wrong(value: Any, wanted: str, where: str, field: str) -> NoReturn:
+def shortened(value: Any) -> str:
+    """``value`` as Python writes it, cut where a sentence would not end."""
     said = repr(value)
-    said = said if len(said) <= 60 else f"{said[:57]}..."
-    raise UnspurError(f"{where}: {field or 'the whole'} must be {wanted} but is {said}; restore or delete the file.")
+    return said if len(said) <= 60 else f"{said[:57]}..."
+
+
+def _wrong(value: Any, wanted: str, where: str, field: str) -> NoReturn:
+    found = shortened(value)
+    raise UnspurError(f"{where}: {field or 'the whole'} must be {wanted} but is {found}; restore or delete the file.")

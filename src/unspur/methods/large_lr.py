@@ -9,7 +9,7 @@ from typing import ClassVar, TypedDict
 from torch import nn
 
 from unspur.data.base import Split
-from unspur.errors import Diverged, UnspurError
+from unspur.errors import Diverged, UnspurError, require
 from unspur.methods.base import Fit, Method
 from unspur.train.loop import train as train_model
 from unspur.train.probe import Probe, Trial, highest_rate
@@ -18,6 +18,9 @@ from unspur.train.session import Session
 
 # Section 4.2: SGD at a constant rate in batches of 100, without regularisation, until every sample is fitted.
 PAPER = SGD(lr=0.01, momentum=0.0, batch_size=100, epochs=30, until_accuracy=1.0)
+
+
+HOPELESS = 1e3  # no network of any size learns at a rate above this
 
 
 class GivenUp(TypedDict):
@@ -41,6 +44,14 @@ class LargeLR(Method):
     cost: ClassVar[str] = "1 and a probe"
     erm: Optimiser = PAPER  # its lr is where the probe begins
     probe: Probe = Probe()
+
+    def __post_init__(self) -> None:
+        lowest = self.erm.lr / self.probe.factor**self.probe.tries
+        require(
+            lowest <= HOPELESS,
+            f"From erm.lr={self.erm.lr:g} the probe could fall to {lowest:.2g} at the least, where nothing learns; "
+            "begin with a lower erm.lr, such as 0.01.",
+        )
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         rates, trials = highest_rate(model, train, self.erm, self.probe, session)

@@ -74,6 +74,10 @@ class ULE(Method):
 
     def __post_init__(self) -> None:
         require(0 <= self.lam <= 1, f"lam must lie in [0, 1] but got {self.lam}.")
+        require(
+            self.training.name != "kron",
+            "ULE trains two networks at once, for which training=kron is not made; use sgd, adam, adamw or adadelta.",
+        )
         require(self.training.asam == 0, "ULE has a second derivative of its own, so training.asam must be 0.")
         require(
             self.layer is None or self.compare == "activations" or self.student is None,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from unspur.core.memory import require_memory
 from unspur.core.options import added, require_choices
 from unspur.data.base import Dataset
 from unspur.errors import UnspurError, require
@@ -27,6 +28,7 @@ class Statistics(NamedTuple):
 
 
 Freeze = Literal["auto", "none", "norm", "backbone"]
+BYTES_A_WEIGHT = 12  # itself, its gradient and a momentum, 4 bytes each
 IMAGENET = Statistics((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
@@ -82,6 +84,7 @@ class ArchSpec(abc.ABC):
             channels = self.images(shape)[0]
             require(channels in (1, 3), f"{self.name} takes images of 1 or 3 channels, but these have {channels}.")
         with torch.random.fork_rng(devices=[]):
+            self._require_memory(shape, classes)
             torch.default_generator.manual_seed(seed)
             net = self.network(shape, classes)
         model = Classifier(self.name, self._first_layer(data), net, self.frozen)
@@ -125,6 +128,17 @@ class ArchSpec(abc.ABC):
             f"{data.name} has {len(mean)} means and {len(std)} deviations for images of {channels} channels.",
         )
         return Normalize(mean, std)
+
+    def _require_memory(self, shape: torch.Size, classes: int) -> None:
+        """Stop at a network that no machine like this one can hold, by building its shapes alone."""
+        if not any(isinstance(getattr(self, field.name), int) for field in fields(self)):
+            return  # nothing about it can be made larger
+        with torch.device("meta"):
+            net = replace(self, weights="none").network(shape, classes)
+        count = sum(parameter.numel() for parameter in net.parameters())
+        require_memory(
+            count * BYTES_A_WEIGHT, f"The {count:,} weights of {self.name}", "make the network smaller (arch.width)"
+        )
 
     def _check(self, model: Classifier, shape: torch.Size, classes: int) -> None:
         """Pass two samples through the model's shapes alone, which costs next to nothing at any size."""

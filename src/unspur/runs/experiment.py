@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,9 @@ from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import doubts
 from unspur.runs.folder import RESULT, Run
-from unspur.runs.machines import require_torchrun
+from unspur.runs.machines import require_devices, require_torchrun
 from unspur.runs.result import ENDED, Result, Status
+from unspur.runs.supervisor import together
 from unspur.train.observers import Dynamics, Together
 from unspur.train.session import Session, leave_group
 
@@ -53,8 +55,7 @@ def run(
     several ``nodes`` torchrun starts this on each of them, ``devices`` times; the first of these processes returns the
     result, the others an empty one.
     """
-    if devices < 1:
-        raise UnspurError(f"--devices must be at least 1 but got {devices}.")
+    require_devices(devices)
     require_torchrun(nodes, devices)
     stored = Run.create(out, config)
     if (result := stored.result()) and result["status"] in ENDED:
@@ -76,11 +77,22 @@ def run(
         stored.begin()
         if devices == 1:
             return _work(fabric_for(config), stored, lambda: loaded, progress, follow)
-        fabric = fabric_for(config, devices=devices, strategy="ddp_spawn")
-        load = partial(_load, config, data_dir)  # each process for itself
-        rest: dict[str, Any] = {"stored": stored, "load": load, "progress": bool(progress), "follow": follow}
-        together: Result = fabric.launch(partial(_work_together, **rest))
-        return together
+        return _together(devices, stored, data_dir, bool(progress), follow)
+
+
+def _together(devices: int, stored: Run, data_dir: Path | None, progress: bool, follow: int | None) -> Result:
+    """The run on several devices of this machine, in a process each; that it failed is written here."""
+    began = time.monotonic()
+    config = stored.config
+    load = partial(_load, config, data_dir)  # each process for itself
+    work = partial(_train_and_score, stored=stored, load=load, progress=progress, follow=follow)
+    try:
+        found: Result = together(devices, partial(fabric_for, config), work, _reason)
+        return found
+    except RunFailed as error:
+        with contextlib.suppress(OSError):  # on a full disk even this may not fit
+            stored.end("failed", time.monotonic() - began, devices, reason=str(error))
+        raise
 
 
 def _on_machines(
@@ -120,13 +132,6 @@ def fabric_for(config: Config, **options: Any) -> Fabric:
     return Fabric(accelerator="auto", precision="bf16-mixed" if mixed else "32-true", **{"devices": 1, **options})
 
 
-def _work_together(fabric: Fabric, **rest: Any) -> Result | None:
-    try:
-        return _work(fabric, **rest)
-    finally:
-        leave_group()
-
-
 def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
     return Attributions(data.train, config.data.regions(data.sample_shape), neuron, config.seed)
 
@@ -134,6 +139,22 @@ def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
 def _work(
     fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool | Progress, follow: int | None = None
 ) -> Result:
+    """Train and score; a run that stops on the way is written as failed."""
+    began = time.monotonic()
+    try:
+        return _train_and_score(fabric, stored, load, progress, follow)
+    except Exception as error:
+        reason = _reason(error)
+        with contextlib.suppress(OSError):  # on a full disk even this may not fit
+            if fabric.is_global_zero:
+                stored.end("failed", time.monotonic() - began, fabric.world_size, reason=reason)
+        raise RunFailed(reason) from error
+
+
+def _train_and_score(
+    fabric: Fabric, stored: Run, load: Callable[[], Loaded], progress: bool | Progress, follow: int | None
+) -> Result:
+    """One process's part of a run up to its end, done or diverged."""
     config, leader = stored.config, fabric.is_global_zero
     bar = ProgressBar(config.method.name) if progress is True and leader else None
     show: Progress = progress if callable(progress) else bar or silent
@@ -141,24 +162,18 @@ def _work(
 
     def end(status: Status, **rest: Any) -> Result:
         # Every rank comes here; one writes, and what it returns is the run's result.
-        if status in ENDED:
-            session.finish()
+        session.finish()
         return stored.end(status, session.seconds, fabric.world_size, **rest) if leader else {}  # type: ignore[typeddict-item]
 
     with bar or contextlib.nullcontext():
+        data, model = load()
+        followed = [] if follow is None else [_followed(config, data, follow)]
+        session.observer = Together([Dynamics(data.train), *followed])
         try:
-            data, model = load()
-            followed = [] if follow is None else [_followed(config, data, follow)]
-            session.observer = Together([Dynamics(data.train), *followed])
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)
-            return end("done", **(_found(stored, fit, data, show) if leader else {}))
         except Diverged as error:
             return end("diverged", reason=str(error), stage=error.stage, step=error.step)
-        except Exception as error:
-            reason = _reason(error)
-            with contextlib.suppress(OSError):  # on a full disk even this may not fit
-                end("failed", reason=reason)
-            raise RunFailed(reason) from error
+        return end("done", **(_found(stored, fit, data, show) if leader else {}))
 
 
 def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str, Any]:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from filelock import FileLock, Timeout
 from torch import Tensor, nn
 
-from unspur.core.files import read_json, read_tensors, remove_partial, write_json, write_tensors
+from unspur.core.files import (
+    parse_json,
+    read_json,
+    read_tensors,
+    require_file,
+    write_json,
+    write_tensors,
+)
+from unspur.core.shapes import checked
+from unspur.core.unfinished import remove_partial
 from unspur.data.base import Dataset, Split
 from unspur.data.files.fetch import DataFiles
 from unspur.data.sets.folder import Folder
@@ -32,6 +40,16 @@ from unspur.version import __version__, commit
 RESULT = "result"  # the name of the last model, beside those of its stages
 LOGITS = "artifacts/logits.safetensors"  # what each model said of each test sample, so that no page asks it again
 MOST_LOGITS = 2**24  # more numbers are not kept: 64 MB
+
+
+class DataNames(TypedDict):
+    """data.json: what the numbers in a run mean."""
+
+    classes: list[str]
+    attribute_values: NotRequired[dict[str, list[str]]]
+    note: NotRequired[str | None]
+    sample_shape: NotRequired[list[int]]
+    content: NotRequired[str]  # a hash of the user's own images
 
 
 class Run:
@@ -116,16 +134,12 @@ class Run:
         path, lines = self.folder / LOG, []
         if not path.exists():
             return []
+        require_file(path)
         whole = path.read_text(encoding="utf-8", errors="replace")
         if not (self.folder / "result.json").exists():  # its last line may be half-written
             whole = whole[: whole.rfind("\n") + 1]
         for number, text in enumerate(whole.splitlines(), 1):
-            try:
-                line = json.loads(text)
-            except ValueError:
-                raise UnspurError(
-                    f"{path} cannot be read: line {number} is not JSON; restore or delete the file."
-                ) from None
+            line = parse_json(text, f"{path}, line {number},")
             require(
                 isinstance(line, dict) and "stage" in line,
                 f"{path} cannot be read: line {number} names no stage; restore or delete the file.",
@@ -211,13 +225,21 @@ class Run:
 
         A run of an earlier version did not note the shape, so that its data are loaded where they are not a folder.
         """
-        names, spec = self.names_of_data() or {}, self.config.data
-        shape = names.get("sample_shape") or ([3, spec.size, spec.size] if isinstance(spec, Folder) else None)
-        if shape is None or "classes" not in names:
+        names, spec = self.names_of_data(), self.config.data
+        shape = names.get("sample_shape") if names else None
+        if shape is None and isinstance(spec, Folder):
+            shape = [3, spec.size, spec.size]
+        if shape is None or names is None:
             loaded = spec.load(files)
-            names, shape = {"classes": loaded.classes}, loaded.sample_shape
+            shape, classes = list(loaded.sample_shape), loaded.classes
+        else:
+            classes = tuple(names["classes"])
+        require(
+            bool(shape) and min(shape) > 0,
+            f"{self.folder / 'data.json'} has samples of {shape}, which are none; restore it.",
+        )
         blank = Split(torch.zeros(0, *shape, dtype=torch.uint8), torch.zeros(0, dtype=torch.long))
-        return Dataset(spec.name, blank, blank, {}, tuple(names["classes"]))
+        return Dataset(spec.name, blank, blank, {}, classes)
 
     def _check_classes(self, data: Dataset) -> None:
         """Refuse data whose classes are not those that the outputs were trained for: an index would mean another."""
@@ -236,18 +258,14 @@ class Run:
         )
 
     def _unchanged(self, data: Dataset) -> bool:
-        content = (self.names_of_data() or {}).get("content")
-        return not content or bool(content == data.content)
+        names = self.names_of_data()
+        content = names.get("content") if names else None
+        return not content or content == data.content
 
-    def names_of_data(self) -> dict[str, Any] | None:
-        """What data.json says: classes, values of attributes, a note, the shape of samples; None in old runs."""
+    def names_of_data(self) -> DataNames | None:
+        """What data.json says; None in old runs."""
         path = self.folder / "data.json"
-        if not path.exists():
-            return None
-        stored = read_json(path)
-        require(isinstance(stored, dict), f"{path} is not what a run writes; restore or delete it.")
-        names: dict[str, Any] = stored
-        return names
+        return checked(read_json(path), DataNames, str(path)) if path.exists() else None
 
     def stages(self) -> Mapping[str, Path]:
         """Stored stages by name."""
@@ -259,11 +277,14 @@ def _ready(model: nn.Module) -> nn.Module:
     return model.to(memory_format=memory_format(model)).eval()  # type: ignore[call-overload,no-any-return]
 
 
-def _names(data: Dataset) -> dict[str, Any]:
-    values = {name: list(names) for name, names in data.attribute_values.items()}
-    own = {"content": data.content} if data.content else {}
-    shape = list(data.sample_shape)
-    return {"classes": list(data.classes), "attribute_values": values, "note": data.note, "sample_shape": shape, **own}
+def _names(data: Dataset) -> DataNames:
+    names: DataNames = {
+        "classes": list(data.classes),
+        "attribute_values": {name: list(values) for name, values in data.attribute_values.items()},
+        "note": data.note,
+        "sample_shape": list(data.sample_shape),
+    }
+    return {**names, "content": data.content} if data.content else names
 
 
 def writable(folder: Path) -> None:

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import os
 
+import torch
+
 from unspur.errors import UnspurError, require
 
 VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+def require_devices(devices: int) -> None:
+    """Refuse more processes than this machine has devices for; without a GPU its processors are these."""
+    require(devices >= 1, f"--devices must be at least 1 but got {devices}.")
+    gpus, processors = torch.cuda.device_count(), os.cpu_count() or 1
+    most, what = (gpus, "GPUs") if gpus else (max(2, processors), "processors")
+    require(
+        devices <= most, f"--devices {devices:,} is more than the {most} {what} of this machine; use at most these."
+    )
 
 
 def require_torchrun(nodes: int, devices: int) -> None:

@@ -16,6 +16,7 @@ from unspur.data.base import Batch, Split
 from unspur.errors import Diverged, UnspurError
 from unspur.models.base import memory_format
 from unspur.train.batch_norm import BATCHES, settle_batch_norm
+from unspur.train.dead import ROUNDS, is_dead
 from unspur.train.losses import Loss, cross_entropy
 from unspur.train.moments import Carry, Minimised, Moment
 from unspur.train.orders import Order, Passes, Place
@@ -59,7 +60,8 @@ def train(
     Without an ``objective`` the mean of ``loss`` is minimised; stop rules look at ``loss`` in any case. ``order`` says
     which samples come when, ``carry`` what lives through the training beside the model. A loss that is not finite
     raises Diverged. Works on several devices where the objective's loss is one value a sample. Batch norm is measured
-    again at the end, and at that of each round in which evaluation mode decides something.
+    again at the end, and at that of each round in which evaluation mode decides something. A network that died is
+    not trained further, and the session is told.
     """
     if not len(split):
         raise UnspurError(f"There is nothing to train on: the training set of stage '{stage}' is empty.")
@@ -72,13 +74,14 @@ def train(
     place = Place(split, recipe.batch_size, stage, session)
     work = _Stage(place, recipe, objective or classify(loss), order, carry, steps, trained)
     judged = recipe.reached(1.0, 0.0) or any(carried.judges for carried in carry)
-    while at.round < len(steps) and not at.finished:
+    while at.round < len(steps) and not at.finished and at.dead < ROUNDS:
         line = work.round(at.round, module, optimiser)
         equalise_buffers(session.fabric, model)
         at.round += 1
         at.settled = judged and work.settle(model, at.round)
         if reached := reaching(model, split, recipe, session, loss):
             at.finished, (line["accuracy"], line["loss"]) = True, reached
+        at.dead = at.dead + 1 if is_dead(model, split, trained, session.device) else 0
         for carried in carry:
             line |= carried.figures()
         line |= session.observer.figures() if session.observer else {}
@@ -88,6 +91,11 @@ def train(
     if at.round and not at.settled and work.settle(model, at.round):
         at.settled = True
         at.save(stage, session, model, optimiser, carry)
+    if at.round < len(steps) and at.dead >= ROUNDS:
+        session.stopped[stage] = (
+            f"Stage '{stage}' stopped {sum(steps[: at.round]):,} steps into its {sum(steps):,}: its network is dead, "
+            "which means that no image reaches its last layer any more; lower the learning rate."
+        )
     model.eval()
     if not _answers(model, split, session):  # the last step's weights have had no loss that could tell
         raise Diverged(stage, sum(steps[: at.round]))
@@ -100,6 +108,7 @@ class _Progress:
     round: int = 0
     finished: bool = False  # the stop rules hold
     settled: bool = False  # batch norm has been measured with these weights
+    dead: int = 0  # rounds at whose ends the network was dead, without a break
 
     @classmethod
     def load(
@@ -118,7 +127,7 @@ class _Progress:
         optimiser.load_state_dict(state["optimiser"])
         for carried, saved in zip(carry, state["carry"], strict=True):
             carried.load(saved)
-        return cls(state["round"], state["finished"], state.get("settled", False))
+        return cls(state["round"], state["finished"], state.get("settled", False), state.get("dead", 0))
 
     def save(
         self,

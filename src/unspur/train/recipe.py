@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import nn
 
-from unspur.errors import UnspurError, require
+from unspur.errors import require
 
 
 def _require_factor(gamma: float) -> None:
@@ -174,6 +175,9 @@ class Recipe(ABC):
             made.register_step_pre_hook(partial(_add_l1, self.l1))
         return made
 
+    def require_installed(self) -> None:  # noqa: B027 (most need nothing but torch)
+        """Stop before anything is trained if the optimiser needs a package that is not here."""
+
     @abstractmethod
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """The bare torch optimiser over ``parameters``."""
@@ -252,13 +256,16 @@ class Kron(Recipe):
         super().__post_init__()
         _require_momentum(self.momentum)
 
+    def require_installed(self) -> None:
+        # Without opt_einsum torch multiplies the factors from left to right, which takes 64 GiB for a small network.
+        here = importlib.util.find_spec("pytorch_optimizer") is not None and torch.backends.opt_einsum.is_available()
+        needs = "The optimiser kron needs the packages pytorch-optimizer and opt_einsum"
+        require(here, f"{needs}; install them with pip install 'unspur[kron]'.")
+
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        try:
-            from pytorch_optimizer import Kron as Preconditioned
-        except ImportError:
-            raise UnspurError(
-                "The optimiser kron needs the package pytorch-optimizer; install it with pip install 'unspur[kron]'."
-            ) from None
+        self.require_installed()
+        from pytorch_optimizer import Kron as Preconditioned
+
         # No dtype for the factors means that of the weights, which checkpoints can hold.
         options: dict[str, Any] = {"weight_decay": self.weight_decay, "precondition_dtype": None, "balance_prob": 0.0}
         made: torch.optim.Optimizer = Preconditioned(parameters, lr=self.lr, momentum=self.momentum, **options)

@@ -59,6 +59,7 @@ class Session:
         self.observer = observer
         self.seed = seed
         self.history: dict[str, list[dict[str, Any]]] = {}
+        self.stopped: dict[str, str] = {}  # why a stage did not train to its end, in a sentence
         self._new: list[str] | None = None  # lines that the log lacks; None: it must be written whole
         self._began, self._earlier = time.monotonic(), 0.0
 

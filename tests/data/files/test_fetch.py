@@ -237,7 +237,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_one_sentence(monkeypatch):
-    def full(answer, part, held):
+    def full(answer, part, held, most):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(download_module, "_receive", full)

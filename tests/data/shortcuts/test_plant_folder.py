@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from filelock import FileLock
 from PIL import Image
 
 from data.photos import class_folders, photo
 from unspur.cli.main import main
+from unspur.core.unfinished import unfinished_folder
 from unspur.data.base import groups_of
 from unspur.data.catalog import load
 from unspur.data.sets.folder import Folder
@@ -150,12 +150,11 @@ def test_what_a_killed_process_left_is_deleted_by_the_next_and_what_a_live_one_w
     died = subprocess.run([sys.executable, "-c", KILLED, photos, out / "new"], check=False, env=environment)
     assert died.returncode == -signal.SIGKILL
     left = unfinished(out)
-    assert len(left) == 2 and len(list(left[0].rglob("*.png"))) == 40  # the copy, and its lock
-    live = out / ".partial-live"
-    live.mkdir()
-    with FileLock(out / ".partial-live.planting"):
+    assert len(left) == 1 and len(list(left[0].rglob("*.png"))) == 40
+    with unfinished_folder(out / "other") as live:
+        assert unfinished(out) == [live]  # the other one is gone
         plant(Folder(root=str(photos)), "border", out / "new", conflict=0)
-        assert unfinished(out) == [live, out / ".partial-live.planting"]
+        assert unfinished(out) == [live]
     assert len(rows(out / "new")) == 40
 
 

@@ -67,6 +67,9 @@ def test_the_same_images_are_not_audited_again_and_others_are(root, tmp_path):
     first = look(root, tmp_path / "audits")
     again = look(root, tmp_path / "audits", replace(listed(list_folder(root)), read=never))
     assert (first.found, again.found, again.findings) == (False, True, first.findings)
+    (first.folder / COLLECTED).write_bytes(b"left")  # by a process that was killed before it deleted it
+    look(root, tmp_path / "audits")
+    assert not (first.folder / COLLECTED).exists()
     assert look(root, tmp_path / "audits", settings=replace(QUICK, seed=1)).folder != first.folder
     changed = next((root / "kind0").iterdir())
     changed.write_bytes(next((root / "kind1").iterdir()).read_bytes())

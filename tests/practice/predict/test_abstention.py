@@ -9,8 +9,8 @@ import torch
 from unspur.errors import UnspurError
 from unspur.practice.predict.abstention import (
     Judged,
-    calibration_from_json,
     calibration_of,
+    calibration_of_json,
     fit_temperatures,
     require_coverage,
     scored,
@@ -87,7 +87,7 @@ def test_a_stored_calibration_has_a_threshold_for_each_coverage():
     one = judged(*[0.5 + number / 250 for number in range(1, 101)])
     fitted = fit_temperatures(logits(0.9, 0.8), None, torch.tensor([0, 0]))
     stored = calibration_of([one], [one], fitted, None)
-    again = calibration_from_json(json.dumps(stored.stored), "here")
+    again = calibration_of_json(json.loads(json.dumps(stored.stored)), "here")
     for coverage in (0.01, 0.3, 0.9, 1.0):
         assert again.threshold(coverage) == pytest.approx(threshold_of([one], coverage))
         assert again.expected(coverage)[0]["coverage"] == coverage
@@ -106,7 +106,18 @@ def test_a_coverage_that_is_no_share_is_refused(coverage):
         require_coverage(coverage)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"thresholds": [1], "expected": [], "temperatures": [1]}'])
-def test_a_damaged_calibration_names_its_file(text):
-    with pytest.raises(UnspurError, match=r"abstention\.json holds no abstention rule"):
-        calibration_from_json(text, "abstention.json")
+WHOLE = {"ece_before": 0.1, "ece_after": 0.1, "n": 1, "two_models": False, "cue": None, "expected": []}
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ([], "the whole must be an object"),
+        ({}, "temperatures is missing"),
+        ({**WHOLE, "thresholds": [1], "temperatures": ["hot"]}, r"temperatures\[0\] must be a number but is 'hot'"),
+        ({**WHOLE, "thresholds": [1], "temperatures": [1]}, "holds no abstention rule"),
+    ],
+)
+def test_a_damaged_calibration_names_its_file_and_field(value, sentence):
+    with pytest.raises(UnspurError, match=rf"abstention\.json.*{sentence}"):
+        calibration_of_json(value, "abstention.json")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import unicodedata
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reverse what follows
 
@@ -27,6 +31,21 @@ def _steers(letter: str) -> bool:
 
 def _spelt(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
+
+
+class TerminalBytes(io.BytesIO):
+    """Where rows are written that a person looks at: names in them are printed as they are spelt."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        self._terminal.write(plain(bytes(data).decode("utf-8", "replace")))
+        return len(bytes(data))
+
+    def flush(self) -> None:
+        self._terminal.flush()
 
 
 class _Plain(Console):

@@ -11,6 +11,8 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfileobj, which
+from typing import Any
+from urllib.parse import urlsplit
 
 from unspur.core.files import in_bytes
 from unspur.core.progress import counting
@@ -32,28 +34,47 @@ class NpmPackage:
     folder: str  # where the files lie in its archive
 
 
-def download(url: str, part: Path) -> None:
+class _Secure(urllib.request.HTTPRedirectHandler):
+    """Follows a server to another address only where nobody between can change what comes from there."""
+
+    def redirect_request(self, req: urllib.request.Request, fp: Any, code: int, *rest: Any) -> Any:
+        _require_secure(rest[-1])  # the new address
+        return super().redirect_request(req, fp, code, *rest)
+
+
+def _require_secure(url: str) -> None:
+    address = urlsplit(url)
+    if address.scheme != "https" and (address.scheme, address.hostname) not in _OWN_MACHINE:
+        raise DownloadError(f"{url} is not an https address")
+
+
+_OWN_MACHINE = {("http", "127.0.0.1"), ("http", "localhost"), ("http", "::1")}
+
+
+def download(url: str, part: Path, most: int) -> None:
     """Bring ``part`` to the whole of what ``url`` serves, going on from what it holds already.
 
-    A failure or Ctrl-C leaves ``part`` with what has arrived.
+    A failure or Ctrl-C leaves ``part`` with what has arrived; a server that sends more than ``most`` bytes is not heard
+    out, and what it sent is deleted.
     """
+    _require_secure(url)
     held = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "unspur", "Accept-Encoding": "identity"})
     if held:
         request.add_header("Range", f"bytes={held}-")
     try:
-        answer = urllib.request.urlopen(request, timeout=TIMEOUT)
+        answer = urllib.request.build_opener(_Secure).open(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code != 416:
             raise DownloadError(f"the server answered {error.code} {error.reason}") from None
         if not _is_whole(error, held):  # what we hold is of another file
             part.unlink()
-            download(url, part)
+            download(url, part, most)
     except (OSError, http.client.HTTPException) as error:
         raise DownloadError(f"no connection ({getattr(error, 'reason', error)})") from None
     else:
         with answer:
-            _receive(answer, part, held if _goes_on(answer, held) else 0)
+            _receive(answer, part, held if _goes_on(answer, held) else 0, most)
 
 
 def _goes_on(answer: http.client.HTTPResponse, held: int) -> bool:
@@ -66,7 +87,7 @@ def _is_whole(error: urllib.error.HTTPError, held: int) -> bool:
     return total is not None and int(total[1]) == held
 
 
-def _receive(answer: http.client.HTTPResponse, part: Path, held: int) -> None:
+def _receive(answer: http.client.HTTPResponse, part: Path, held: int, most: int) -> None:
     length = answer.headers["Content-Length"]
     total = held + int(length) if length else None
     bar = counting(f"downloading {part.stem}", total or held, held, in_bytes)
@@ -75,6 +96,11 @@ def _receive(answer: http.client.HTTPResponse, part: Path, held: int) -> None:
             file.write(chunk)
             held += len(chunk)
             advance(len(chunk))
+            if held > most:
+                break
+    if held > most:
+        part.unlink()
+        raise DownloadError(f"it sends more than {in_bytes(most)}, which the published file has not")
     if total is not None and held < total:
         raise DownloadError(f"it ended after {held:,} of {total:,} bytes, which are kept")
 

@@ -20,6 +20,8 @@ from unspur.data.files.file_set import FileSet, Published
 from unspur.errors import DataMissing, UnspurError, require
 
 T = TypeVar("T")
+PACKING = 1 << 20  # bytes that a file may be longer packed than plain, at the most
+LARGEST = 64 << 30  # bytes of a file whose size was not published
 
 
 class DataFiles:
@@ -176,11 +178,12 @@ def _from_mirrors(wanted: FileSet, file: Published, folder: Path, reasons: list[
 def _download_file(url: str, file: Published, target: Path) -> None:
     part = target.with_name(target.name + ".part")
     resumed = part.exists()
-    download(url, part)
+    most = file.size + PACKING if file.size else LARGEST
+    download(url, part, most)
     trouble = file.trouble_with(part)
     if trouble and resumed:  # perhaps the halves are of different files: once more from the beginning
         part.unlink()
-        download(url, part)
+        download(url, part, most)
         trouble = file.trouble_with(part)
     if trouble:
         part.unlink()

@@ -11,6 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from unspur.core.files import require_file
 from unspur.core.seeds import data_stream
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Source, Split, stratified_split
@@ -232,6 +233,7 @@ def counts_of(numbers: Mapping[str, Sequence[int]], groups: Sequence[tuple[str, 
 
 def check_header(path: Path, columns: Sequence[str]) -> None:
     """An error unless the table's first lines name all ``columns``, as the published one's do."""
+    require_file(path)
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             header = file.readline() + file.readline()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from unspur.core.memory import require_memory
 from unspur.data.images.cache import Cache, MappedImages
 from unspur.data.images.decode import SquareFit
 from unspur.data.images.listing import Listing
@@ -21,6 +22,7 @@ def stored_images(
 
     Those that cannot are an error that names and counts them, or with ``skip_broken`` are left out and noted.
     """
+    require_memory(2 * 3 * 4 * size**2, f"Two images of {size:,} x {size:,} pixels", "lower data.size")
     cache = Cache(cache_dir, listing.root, size, fit, pixels=not on_demand)
     filled = cache.fill(listing.files)
     rows, content = filled.rows, filled.content

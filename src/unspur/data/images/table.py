@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from unspur.core.files import require_file
 from unspur.errors import UnspurError, unknown
 
 FILE, SPLIT = "filename", "split"  # what a column is called that its table does not name
@@ -82,6 +83,7 @@ def cells_of(path: Path, name: str, option: str) -> Iterator[tuple[int, str]]:
 
     ``option`` is what names another column. A file with one column needs no name for it but its header.
     """
+    require_file(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             delimiter = max(",;\t", key=file.readline().count)
@@ -131,6 +133,7 @@ def _records(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _text(path: Path) -> str:
+    require_file(path)
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -199,6 +199,8 @@ def _results(task: Task) -> Iterator[Result]:
 
 
 def _content(path: str) -> bytes:
+    if not os.path.isfile(path) and os.path.exists(path):
+        raise Unreadable("is not a file")  # a pipe would be waited for, and a device has no end
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST_FILE + 1)

@@ -68,10 +68,7 @@ FASHION_FILES = FileSet(
         )
     ),
     folders=("fashion_mnist", "fashion", "fashion-mnist", "FashionMNIST/raw"),
-    mirrors=(
-        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-        "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
-    ),
+    mirrors=("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",),
     elsewhere=(Path("/usr/share/datasets/fashion-mnist"),),  # Debian's package
     otherwise="on Debian and Ubuntu the package dataset-fashion-mnist brings it (/usr/share/datasets/fashion-mnist)",
 )

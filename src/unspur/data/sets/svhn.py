@@ -25,7 +25,7 @@ FILES = FileSet(
         Published("test_32x32.mat", "md5:eb5a983be6a315427106f1b164d9cef3", 64_275_384),
     ),
     folders=("svhn", "SVHN", ""),
-    mirrors=("http://ufldl.stanford.edu/housenumbers/",),
+    mirrors=("https://ufldl.stanford.edu/housenumbers/",),
 )
 TEST_COUNTS = (1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595)
 

@@ -6,8 +6,6 @@ import contextlib
 import csv
 import os
 import shlex
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,13 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from filelock import FileLock, Timeout
 from PIL import Image
 from torch import Tensor
 
-from unspur.core.files import PARTIAL
 from unspur.core.progress import counting
 from unspur.core.seeds import data_stream
+from unspur.core.unfinished import publish, unfinished_folder
 from unspur.data.images.decode import Pixels, Unreadable, decode_whole
 from unspur.data.images.listing import Listing
 from unspur.data.images.splitting import codes, names_in_order, partition
@@ -34,7 +31,6 @@ from unspur.data.shortcuts.natural import shortcut_named
 from unspur.errors import UnspurError, require
 
 TABLE = "metadata.csv"
-LOCK = ".planting"  # the ending of a file beside an unfinished copy, locked by the process that writes it
 
 
 class PlantedFolder(NamedTuple):
@@ -218,34 +214,11 @@ def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 @contextlib.contextmanager
 def _complete_or_nothing(out: Path) -> Iterator[Path]:
-    """Yield a folder beside ``out`` that becomes ``out`` when the block succeeds and is deleted when it does not.
-
-    A process that is killed cannot delete its folder. But its lock is free then, so the next one does.
-    """
+    """Yield a folder beside ``out`` that becomes ``out`` when the block succeeds and is deleted when it does not."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(out.parent)
-        folder = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out.parent))
-    except OSError as error:
-        raise UnspurError(f"{out} cannot be written ({error.strerror}); name another folder with --out.") from None
-    lock = folder.with_name(folder.name + LOCK)
-    try:
-        with FileLock(lock):
+        with unfinished_folder(out) as folder:
             yield folder
-            umask = os.umask(0)
-            os.umask(umask)
-            folder.chmod(0o777 & ~umask)  # mkdtemp makes it private
-            folder.rename(out)
+            publish(folder, out, 0o777)
     except OSError as error:
         raise UnspurError(f"{out} cannot be written ({error.strerror}); make room or name another folder.") from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.unlink(missing_ok=True)
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Delete the unfinished copies in ``parent`` whose processes were killed."""
-    for lock in parent.glob(f"{PARTIAL}*{LOCK}"):
-        with contextlib.suppress(Timeout), FileLock(lock, blocking=False):
-            shutil.rmtree(lock.with_name(lock.name.removesuffix(LOCK)), ignore_errors=True)
-            lock.unlink(missing_ok=True)

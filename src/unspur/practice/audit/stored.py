@@ -10,9 +10,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from unspur.core.files import read_json, remove_partial, write_json
+from unspur.core.files import read_json, write_json
 from unspur.core.progress import silent
 from unspur.core.shapes import checked
+from unspur.core.unfinished import remove_partial
 from unspur.data.images.decode import Unreadable
 from unspur.errors import UnspurError
 from unspur.practice.audit.audit import Progress, Settings, examine
@@ -70,6 +71,7 @@ def audit_into(
     config = config_of(source, settings, model)
     folder = out / f"{name}-{key_of(config)}"
     if (folder / FINDINGS).exists():
+        (folder / COLLECTED).unlink(missing_ok=True)  # a process that was killed just then may have left it
         return StoredAudit(folder, stored(folder), True)
     remove_partial(folder)
     began = time.monotonic()
@@ -125,6 +127,11 @@ def config_of(source: Source, settings: Settings, model: ModelToTest | None) -> 
 def key_of(config: AuditConfig) -> str:
     """The audit's key: a hash of what defines it."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def read_config(folder: Path) -> AuditConfig:
+    """config.json of an audit."""
+    return checked(read_json(folder / CONFIG), AuditConfig, str(folder / CONFIG))
 
 
 def stored(folder: Path) -> AuditJSON:

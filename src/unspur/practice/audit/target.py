@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from unspur.core.files import user_path
 from unspur.data.catalog import DATASETS
 from unspur.data.spec import DataSpec
 from unspur.errors import UnspurError, require, unknown
@@ -32,7 +33,7 @@ def target_named(
     what: str, settings: Sequence[str] = (), data_dir: Path | None = None, onnx: Path | None = None
 ) -> Target:
     """The images and the model that ``what`` names; a data set's name goes before a folder's (``./mnist`` is one)."""
-    path = Path(what).expanduser()
+    path = user_path(what)
     if what not in DATASETS and path.is_dir() and (path / "config.json").exists():
         require(not (path / "suspects.csv").exists(), f"{what} is an audit already; open {path / 'audit.html'}.")
         require(onnx is None, f"{what} is a run and has a model of its own; leave --model out, or audit its images.")
@@ -51,7 +52,7 @@ def target_named(
 
 def data_named(what: str, settings: Sequence[str] = ()) -> tuple[str, DataSpec]:
     """The data set, folder or table that ``what`` names, and what to call it."""
-    path = Path(what).expanduser()
+    path = user_path(what)
     if what in DATASETS:
         return what, configure_data(what, settings)
     if path.is_dir():

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +14,10 @@ from typing import NamedTuple, TypedDict
 import torch
 from torch import Tensor, nn
 
-from unspur.core.files import PARTIAL, write_json, write_text
+from unspur.core.files import write_json, write_text
 from unspur.core.options import to_json
 from unspur.core.progress import Progress, silent
+from unspur.core.unfinished import publish, unfinished_folder
 from unspur.data.base import Split
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError, require, unknown
@@ -121,7 +120,8 @@ def export_run(
         checked = write_model(made, wanted.format, deployed, metadata, held.images.permute(0, 2, 3, 1).contiguous())
         _write_notes(made, run, classifier, channels, module, calibration)
         size = (made / checked.file).stat().st_size
-        note = str((run.names_of_data() or {}).get("note", ""))
+        names = run.names_of_data()
+        note = (names.get("note") if names else None) or ""
         known = (run.config, run.finished(), classifier.classes, classifier.size, classifier.fit, note)
         facts = Facts(*known, checked, size, calibration, wanted.coverage, audits, shrinking, zeros)
         write_text(made / CARD, card(facts))
@@ -136,15 +136,9 @@ def _new_folder(out: Path) -> Iterator[Path]:
         out.rmdir()
     require(not os.path.lexists(out), f"{out} exists already; name a new folder with --out.")
     writable(out.absolute().parent)
-    made = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out.absolute().parent))
-    try:
+    with unfinished_folder(out.absolute()) as made:
         yield made
-        umask = os.umask(0)
-        os.umask(umask)
-        made.chmod(0o777 & ~umask)
-        made.rename(out)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+        publish(made, out, 0o777)
 
 
 def _validation(classifier: ImageClassifier, wanted: Wanted, data_dir: Path | None, progress: Progress) -> _Validation:

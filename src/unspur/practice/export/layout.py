@@ -59,11 +59,19 @@ def read_exported(folder: Path) -> ExportedConfig:
     return config
 
 
+def read_labels(folder: Path) -> list[str]:
+    """The classes of an exported model."""
+    return checked(read_json(folder / LABELS), list[str], str(folder / LABELS))
+
+
 def exported_module(folder: Path, config: ExportedConfig) -> tuple[nn.Module, list[int]]:
     """The model of a folder with weights, and the shape of its inputs."""
-    origin, labels = config["unspur"], read_json(folder / LABELS)
+    origin, labels = config["unspur"], read_labels(folder)
     shape = origin["sample_shape"]
-    require(len(shape) == 3, f"{folder / CONFIG} has inputs of {shape}, which are no images; export the run again.")
+    require(
+        len(shape) == 3 and min(shape) > 0,
+        f"{folder / CONFIG} has inputs of {shape}, which are no images; export the run again.",
+    )
     blank = Split(torch.zeros(0, *shape, dtype=torch.uint8), torch.zeros(0, dtype=torch.long))
     data = Dataset("exported", blank, blank, {}, tuple(labels))
     weights, _ = read_tensors(folder / WEIGHTS)

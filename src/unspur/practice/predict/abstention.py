@@ -7,14 +7,14 @@ the coverage asked for is reached or nothing is left to answer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
 
+from unspur.core.shapes import checked
 from unspur.errors import UnspurError
 from unspur.metrics.calibration import calibration_error, temperature_for
 from unspur.metrics.groups import wilson_interval
@@ -164,13 +164,9 @@ def calibration_of(judged: Sequence[Judged], chosen: Sequence[Judged], fitted: F
     )
 
 
-def calibration_from_json(text: str, source: str) -> Calibration:
-    """What ``Calibration.stored`` became; anything else names the file."""
-    try:
-        stored: CalibrationJSON = json.loads(text)
-        whole = len(stored["thresholds"]) == len(stored["expected"]) == STEPS and bool(stored["temperatures"])
-    except (ValueError, KeyError, TypeError):
-        whole = False
-    if not whole:
+def calibration_of_json(value: Any, source: str) -> Calibration:
+    """What ``Calibration.stored`` became as JSON; anything else names the file and the field."""
+    stored: CalibrationJSON = checked(value, CalibrationJSON, source)
+    if not len(stored["thresholds"]) == len(stored["expected"]) == STEPS or not stored["temperatures"]:
         raise UnspurError(f"{source} holds no abstention rule that can be read; export the run again.")
     return Calibration(stored)

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from unspur.core.files import read_json
+from unspur.core.files import parse_json, read_json
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.decode import SquareFit
@@ -19,8 +19,8 @@ from unspur.errors import UnspurError, require
 from unspur.models.inference import fastest_logits
 from unspur.models.onnx_file import OnnxFile
 from unspur.practice.export.graph import BEFORE
-from unspur.practice.export.layout import ABSTENTION, LABELS, ONNX, WEIGHTS, exported_module, read_exported
-from unspur.practice.predict.abstention import Calibration, calibration_from_json
+from unspur.practice.export.layout import ABSTENTION, LABELS, ONNX, WEIGHTS, exported_module, read_exported, read_labels
+from unspur.practice.predict.abstention import Calibration, calibration_of_json
 from unspur.runs.folder import Run
 
 Logits = Callable[[Tensor], Tensor]  # bytes (n, 3, size, size) to scores (n, classes)
@@ -133,7 +133,8 @@ def of_onnx(path: Path, calibration: Calibration | None = None, fit: SquareFit |
     require(tried.dim() == 2, f"{path} gives {tuple(tried.shape[1:])} scores an image instead of one for each class.")
     classes = model.labels or tuple(str(number) for number in range(tried.shape[1]))
     require(len(classes) == tried.shape[1], f"{path} names {len(classes)} labels but gives {tried.shape[1]} scores.")
-    own = calibration_from_json(stored["abstention"], str(path)) if "abstention" in stored else None
+    rule = stored.get("abstention")
+    own = calibration_of_json(parse_json(rule, str(path)), str(path)) if rule else None
     kept: SquareFit = fit or (
         "crop" if stored.get("fit") == "crop" else "pad" if stored.get("fit") == "pad" else "stretch"
     )
@@ -144,7 +145,7 @@ def of_onnx(path: Path, calibration: Calibration | None = None, fit: SquareFit |
 def _exported(folder: Path) -> ImageClassifier:
     config = read_exported(folder)
     stored = folder / ABSTENTION
-    calibration = calibration_from_json(stored.read_text(encoding="utf-8"), str(stored)) if stored.exists() else None
+    calibration = calibration_of_json(read_json(stored), str(stored)) if stored.exists() else None
     if (folder / ONNX).exists():
         return of_onnx(folder / ONNX, calibration, config["unspur"]["fit"])
     require(
@@ -156,7 +157,7 @@ def _exported(folder: Path) -> ImageClassifier:
     return ImageClassifier(
         str(folder),
         hashlib.sha256(weights).hexdigest()[:32],
-        tuple(read_json(folder / LABELS)),
+        tuple(read_labels(folder)),
         shape[1],
         config["unspur"]["fit"],
         OfModule(module, shape[0]),

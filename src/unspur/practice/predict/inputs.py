@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from unspur.core.files import user_path
+from unspur.core.files import require_file, user_path
 from unspur.data.images.decode import suffixes
 from unspur.data.images.listing import Walk, file_inside
 from unspur.data.images.table import FILE, cells_of
@@ -119,6 +119,7 @@ def _single(name: str, path: str) -> Named:
 
 
 def _opened(path: Path) -> BinaryIO:
+    require_file(path)
     try:
         return path.open("rb")
     except OSError as error:

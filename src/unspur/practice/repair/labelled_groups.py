@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import torch
 from torch import Tensor
 
-from unspur.core.files import user_path
+from unspur.core.files import require_file, user_path
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.splitting import codes, names_in_order, partition
@@ -44,6 +44,7 @@ def validation_labels(path: Path, spec: DataSpec, data: Dataset, files: DataFile
 
 def _rows(path: Path) -> dict[str, str]:
     """The cue of each file name."""
+    require_file(user_path(path))
     try:
         with user_path(path).open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)

@@ -13,8 +13,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from torch import Tensor
 
-from unspur.core.files import remove_partial
 from unspur.core.progress import Progress, duration, silent
+from unspur.core.unfinished import remove_partial
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import RunFailed, UnspurError

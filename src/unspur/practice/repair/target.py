@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from unspur.core.files import read_json
+from unspur.core.files import user_path
 from unspur.data.base import Dataset
 from unspur.data.catalog import DATASETS
 from unspur.data.files.fetch import DataFiles
 from unspur.data.spec import DataSpec
-from unspur.errors import require
+from unspur.errors import UnspurError, require
 from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.findings import AuditJSON
 from unspur.practice.audit.sources import run_source, source_of, train_words
-from unspur.practice.audit.stored import CONFIG, SUSPECTS, config_of, stored
+from unspur.practice.audit.stored import CONFIG, SUSPECTS, config_of, read_config, stored
 from unspur.practice.audit.target import data_named
 from unspur.runs.config import configure_data
 from unspur.runs.folder import Run
@@ -39,7 +39,7 @@ class RepairTarget(NamedTuple):
 
 def repair_target(what: str, settings: Sequence[str] = (), data_dir: Path | None = None) -> RepairTarget:
     """What ``what`` names; a data set's name goes before a folder's."""
-    path = Path(what).expanduser()
+    path = user_path(what)
     if what in DATASETS or not (path / CONFIG).exists():
         name, spec = data_named(what, settings)
         return RepairTarget(name, spec, tuple(settings), None, None)
@@ -53,16 +53,19 @@ def repair_target(what: str, settings: Sequence[str] = (), data_dir: Path | None
 
 def _audited(folder: Path, found: AuditJSON, data_dir: Path | None) -> RepairTarget:
     """The images of an audit, which must be the same as then."""
-    data, *rest = shlex.split(found["target"])
+    try:
+        data, *rest = shlex.split(found["target"])
+    except ValueError:  # open quotes, or nothing at all
+        raise UnspurError(f"{folder} does not say what was audited; audit the images again.") from None
     spec = configure_data(data, [word for word in rest if word != "--set"])
     run = None if found["run"] is None else Path(found["run"])
     require(
         run is None or (run / CONFIG).exists(),
         f"{folder} is an audit of the run {run}, which is not there; put it back, or repair the images themselves.",
     )
-    config = read_json(folder / CONFIG)
+    config = read_config(folder)
     source = run_source(run, data_dir).source if run else source_of(spec, data_dir)
-    now = config_of(source, Settings(seed=int(config["settings"]["seed"])), None)
+    now = config_of(source, Settings(seed=int(config["settings"].get("seed", 0))), None)
     require(
         now["content"] == config["content"],
         f"{folder} is an audit of other images than {found['target']} has now; audit these again.",
