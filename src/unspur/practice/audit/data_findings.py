@@ -41,6 +41,7 @@ from unspur.practice.audit.rules import (
 )
 from unspur.practice.audit.tests_made import notes_on, tests_made
 
+BEHIND = "the background (cells at the edge)"
 PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
 
 
@@ -81,7 +82,7 @@ def data_findings(
     findings: list[Finding | None] = [made.scene(family) for family in data.scene]
     findings += [made.trace(family) for family in data.traces]
     findings += [made.file(each.name) for each in files]
-    findings.append(made.background())
+    findings.append(made.background)
     findings.append(made.cell())
     findings.append(made.rare())
     chosen = data.pictured[torch.linspace(0, len(data.pictured) - 1, min(PATTERN_IMAGES, len(data.pictured))).long()]
@@ -131,9 +132,11 @@ class _Maker:
         self.leak_map = scores.balanced[at].reshape(GRID, GRID)
         self.apart_map = scores.separation[at].reshape(GRID, GRID)
         scene = max(float(scores.separation[self.number[family]]) for family in data.scene)
-        self.content = max(scene, float(self.apart_map.median()))
         self.drawn = data.flatness >= DRAWN
         self.all = torch.arange(len(data.y))
+        self.background = self._background()
+        behind = self.background.separation if self.background and self.background.what == BEHIND else 0.0
+        self.content = max(scene, float(self.apart_map.median()), behind)
 
     def make(
         self,
@@ -177,14 +180,14 @@ class _Maker:
         balanced, separation = float(self.scores.balanced[number]), float(self.scores.separation[number])
         return self.make(name, "file", name, f"the files' {name}", grade_file(name, balanced, separation, self.content))
 
-    def background(self) -> Finding | None:
+    def _background(self) -> Finding | None:
         """Edge cells that tell more than the middle: a scene that goes with the class."""
         edge = torch.ones(GRID, GRID, dtype=torch.bool)
         edge[1:-1, 1:-1] = False
         frame, middle = float(self.leak_map[edge].median()), float(self.leak_map[2:-2, 2:-2].median())
         if frame < CONTEXT_TELLS:
             return None
-        what = "the background (cells at the edge)" if frame - middle >= BACKGROUND else "the scene in every cell"
+        what = BEHIND if frame - middle >= BACKGROUND else "the scene in every cell"
         where = cells_above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
         finding = self.make(
@@ -234,7 +237,7 @@ class _Maker:
             kind="place",
             family="rare",
             what=f"a {mark.colour} mark that {has} of {name} have, and {mark.others:,} of {n - own:,} others",
-            grade=grade_rare(mark.level_apart, mark.apart, drawn=self.drawn),
+            grade=grade_rare(mark.apart, drawn=self.drawn),
             tells_label=balanced,
             ci95=interval(balanced, data.y),
             p=mark.p,

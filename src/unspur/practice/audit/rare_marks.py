@@ -32,8 +32,7 @@ class RareMark(NamedTuple):
     level: float  # what images with the mark exceed
     marked: int  # images of the class that do
     others: int  # images of other classes that do
-    level_apart: float  # the level above the class's median, in robust deviations
-    apart: float  # the same of the median marked image
+    apart: float  # the median marked image above the class's median, in robust deviations
     p: float  # against permuted labels, corrected over directions and classes
     values: Tensor  # (n,) what is compared with the level
 
@@ -115,14 +114,12 @@ def _mark(
     own, above = values[y == label], order[: int(levels.place[0, label])]
     middle = own.median()
     spread = max(float(1.4826 * (own - middle).abs().median()), float(own.std()) / 4, LEAST)
-    lowest = float(values[above[-1]])
     return RareMark(
         label=label,
         direction=direction,
-        level=lowest - 1e-6,
+        level=float(values[above[-1]]) - 1e-6,
         marked=int(levels.inside[0, label]),
         others=int(levels.outside[0, label]),
-        level_apart=(lowest - float(middle)) / spread,
         apart=float(values[above[y[above] == label]].median() - middle) / spread,
         p=float((1 + (by_chance >= levels.surprise[0, label]).sum()) / (1 + len(by_chance))),
         values=values,
