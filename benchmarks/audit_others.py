@@ -10,13 +10,15 @@ import json
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 from unspur.data.files.fetch import cache_folder
 
+TORCH = [f"{name}=={version(name)}" for name in ("torch", "torchvision")]  # unpinned, it may bring CUDA's packages
 OTHERS = {  # packages of each environment; deepchecks does not work with numpy 2
     "cleanlab": ["cleanlab[image]"],
-    "deepchecks": ["numpy<2", "deepchecks[vision]", "torch", "torchvision", "setuptools<81"],
+    "deepchecks": ["numpy<2", "deepchecks[vision]", *TORCH, "setuptools<81"],
 }
 SCRIPTS = {
     "cleanlab": """
@@ -28,7 +30,8 @@ files = sorted(root.glob("*/*"))
 data = Dataset.from_dict({"image": [str(f) for f in files], "label": [f.parent.name for f in files]})
 data = data.cast_column("image", Image())
 lab = Datalab(data=data, label_name="label", image_key="image")
-lab.find_issues(issue_types={"spurious_correlations": {}})
+names = ("dark", "light", "blurry", "low_information", "odd_aspect_ratio", "grayscale", "odd_size")
+lab.find_issues(issue_types={"image_issue_types": {name: {} for name in names}, "spurious_correlations": {}})
 info = lab.get_info("spurious_correlations")
 scores = info["correlations_df"]
 level = info["threshold"]

@@ -15,10 +15,14 @@ from unspur.report.audit_context import (
     AuditContext,
     ChecksContext,
     ClassExamples,
+    EvidenceContext,
     Example,
     FindingContext,
+    HiddenContext,
     JudgedImage,
+    LookedAtContext,
     MeanImage,
+    MinedContext,
     RelianceContext,
     SuspectsContext,
     SwapExample,
@@ -63,6 +67,14 @@ CONTEXT = AuditContext(
     ),
     tested=(ChecksContext("files", 12, None, "0.61 or more"), ChecksContext("marks that move", 0, None, None)),
     notes=(HOSTILE[1],),
+    evidence=EvidenceContext(
+        LookedAtContext(torch.full((8, 8), 1 / 64), 0.31, 240),
+        HiddenContext(0.9, 0.5, 0.8, Share(0.3, 0.2, 0.4), 0.06, 240),
+        (
+            MinedContext("gce", 12, 160, 0.25, 0.95, 1.5, 0.2, 7),
+            MinedContext("twins", 0, 160, None, 0.95, None, 0.2, None),
+        ),
+    ),
 )
 
 TICK = """

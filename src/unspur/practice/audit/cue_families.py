@@ -7,8 +7,10 @@ from unspur.parts.cues.texts import WHOLE
 
 SCENE_CUES: dict[str, Cue] = {family: WHOLE[family] for family in ("colour", "brightness", "contrast")}
 TRACE_CUES: dict[str, Cue | None] = {
-    family: WHOLE[family] for family in ("tone", "noise", "sharpness", "compression")
-} | {
+    "tone": WHOLE["tone"],
+    "noise": WHOLE["noise"],
+    "sharpness": WHOLE["sharpness"],
+    "compression": WHOLE["compression"],
     "parity": WHOLE["sharpness"],
     "decoded": None,  # no processing gives an image the colours of another file
 }

@@ -13,6 +13,7 @@ from torch import Tensor
 from unspur.core.files import replacing
 from unspur.parts.cues.base import Cue
 from unspur.parts.cues.texts import cue_text
+from unspur.practice.audit.evidence import Evidence, EvidenceJSON
 
 Kind = Literal["place", "image", "file"]
 Grade = Literal["informative", "context", "leaks"]  # of a finding; the model can turn it into `leans`
@@ -153,6 +154,7 @@ class AuditJSON(TypedDict):
     next: str
     target: str  # the data as `unspur train` takes them
     run: str | None  # the run whose model was tested
+    evidence: NotRequired[EvidenceJSON | None]  # audits of earlier versions did not write it
     notes: list[str]
     seconds: dict[str, float]
 
@@ -178,6 +180,7 @@ class Audit:
     next: str
     target: str
     run: str | None = None
+    evidence: Evidence | None = None  # None: no model was tested
     notes: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -202,6 +205,7 @@ class Audit:
             "next": self.next,
             "target": self.target,
             "run": self.run,
+            "evidence": self.evidence.as_json() if self.evidence else None,
             "notes": list(self.notes),
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
         }
