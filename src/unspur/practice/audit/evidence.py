@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypedDict
 
 from torch import Tensor
@@ -110,7 +110,7 @@ class MinedTest(NamedTuple):
 class Evidence:
     """All of it; what could not be tested is None, or not in the list."""
 
-    looked_at: LookedAt | None = field(default=None)
+    looked_at: LookedAt | None = None
     hidden: HiddenTest | None = None
     mined: tuple[MinedTest, ...] = ()
 
