@@ -340,6 +340,8 @@ def audit_clean() -> list[str]:
 def audit_others() -> list[str]:
     """Other tools on some of the same sets."""
     said = "`python benchmarks/audit.py others`; conflict 5 %, seed 2."
+    if not (RESULTS / "audit-others.jsonl").exists():
+        return [f"Not run yet: {said}"]
     rows = other_rows(read("audit-others"), read("audit-benchmark"))
     return [said, "", *markdown(["tool", "planted, found", "clean, accused", "a set"], rows)]
 
