@@ -16,9 +16,9 @@ from pathlib import Path
 from unspur.data.files.fetch import cache_folder
 
 TORCH = [f"{name}=={version(name)}" for name in ("torch", "torchvision")]  # unpinned, it may bring CUDA's packages
-OTHERS = {  # packages of each environment; deepchecks does not work with numpy 2
+OTHERS = {  # packages of each environment; deepchecks does not work with newer numpy, scikit-learn and pandas
     "cleanlab": ["cleanlab[image]"],
-    "deepchecks": ["numpy<2", "deepchecks[vision]", *TORCH, "setuptools<81"],
+    "deepchecks": ["numpy<2", "scikit-learn<1.6", "pandas<3", "deepchecks[vision]", *TORCH, "setuptools<81"],
 }
 SCRIPTS = {
     "cleanlab": """

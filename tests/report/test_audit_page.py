@@ -129,8 +129,14 @@ def test_names_from_outside_are_words_on_the_page(visit):
         assert " ".join(word.split()) in " ".join(visit.found["words"].split())
 
 
-def test_the_leak_map_lies_over_the_mean_of_each_class(visit):
-    assert visit.found["cells"] == 2 * 64
+def test_the_leak_map_lies_over_the_mean_of_each_class_and_beside_where_the_model_looks(visit):
+    assert visit.found["cells"] == 2 * 64 + 2 * 64
+
+
+def test_the_page_says_what_hiding_costs_and_how_mined_images_are_told(visit):
+    words = " ".join(visit.found["words"].split())
+    assert "with that hidden 50.0 %" in words or "with that hidden 50 %" in words
+    assert "12 of 160" in words and "XRM's twins" in words
 
 
 def test_what_a_person_ticked_goes_before_the_audits_estimate(visit):
