@@ -7,9 +7,9 @@ PropertyLabelCorrelation reports a property above its own default condition (a p
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -76,13 +76,14 @@ def environment(tool: str) -> str | None:
 
 
 def look(tool: str, folder: Path) -> dict[str, object]:
-    """The tool's scores of each property, whether it reports any, and how long it took."""
-    began = time.monotonic()
+    """The tool's scores of each property, whether it reports any, and its processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     made = subprocess.run([python_of(tool), "-c", SCRIPTS[tool], str(folder)], capture_output=True, text=True)
-    seconds = round(time.monotonic() - began, 1)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1)
     if made.returncode:
-        return {"problem": made.stderr.strip().splitlines()[-1][:200], "seconds": seconds}
+        return {"problem": made.stderr.strip().splitlines()[-1][:200], "processor": processor}
     scores = json.loads(made.stdout.strip().splitlines()[-1])
     level = scores.pop("level")
     reported = [key for key, score in scores.items() if (score < level if tool == "cleanlab" else score > level)]
-    return {"found": bool(reported), "reported": reported, "scores": scores, "seconds": seconds}
+    return {"found": bool(reported), "reported": reported, "scores": scores, "processor": processor}

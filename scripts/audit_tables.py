@@ -121,11 +121,11 @@ def other_rows(lines: Sequence[Line], ours: Sequence[Line]) -> list[list[str]]:
         if not judged:
             rows.append([tool, f"not run: {own[0]['problem']}", "", ""])
             continue
-        rows.append([tool, *_counts(judged), f"{median(line['seconds'] for line in judged):.0f} s"])
+        rows.append([tool, *_counts(judged), f"{median(line['processor'] for line in judged):.0f} s"])
     sets = {(line["base"], line["kind"], line["conflict"]) for line in lines if line.get("base")}
     same = [line for line in ours if (line["base"], line["kind"], line["conflict"]) in sets]
     if same:
-        rows.append(["unspur audit", *_counts(same), f"{median(line['seconds'] for line in same):.0f} s"])
+        rows.append(["unspur audit", *_counts(same), f"{median(line['processor'] for line in same):.0f} s"])
     return rows
 
 

@@ -343,7 +343,7 @@ def audit_others() -> list[str]:
     if not (RESULTS / "audit-others.jsonl").exists():
         return [f"Not run yet: {said}"]
     rows = other_rows(read("audit-others"), read("audit-benchmark"))
-    return [said, "", *markdown(["tool", "planted, found", "clean, accused", "a set"], rows)]
+    return [said, "", *markdown(["tool", "planted, found", "clean, accused", "processor time"], rows)]
 
 
 def compared(name: str) -> list[str]:
