@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from audit_tables import clean_rows, found_rows, missed, other_rows
 from large_lr_tables import SCORES, every, overview, published
 from reliability_table import kill_rows, soak_rows, total_rows
 from swap_tables import selection_rows, swap_rows
@@ -323,6 +324,29 @@ def swap_selection() -> list[str]:
     return [f"{made(found)} {len(found['models'])} models.", "", *markdown(headers, selection_rows(found))]
 
 
+def audit_found() -> list[str]:
+    """The audit's own test: how many planted shortcuts it finds, where, and at which cost."""
+    lines = read("audit-benchmark")
+    commits = ", ".join(dict.fromkeys(line["commit"] for line in lines))
+    said = f"`python benchmarks/audit.py run`; {len(lines)} cases; seed 2; commit {commits}."
+    headers = ["part", "conflict", "found", "by other traces", "localised", "named", "processor time"]
+    return [said, "", *markdown(headers, found_rows(lines))]
+
+
+def audit_clean() -> list[str]:
+    """The audit's own test: verdicts on sets without a plant."""
+    return markdown(["clean sets", "count", "accused", "context", "clean"], clean_rows(read("audit-benchmark")))
+
+
+def audit_others() -> list[str]:
+    """Other tools on some of the same sets."""
+    said = "`python benchmarks/audit.py others`; conflict 5 %, seed 2."
+    if not (RESULTS / "audit-others.jsonl").exists():
+        return [f"Not run yet: {said}"]
+    rows = other_rows(read("audit-others"), read("audit-benchmark"))
+    return [said, "", *markdown(["tool", "planted, found", "clean, accused", "processor time"], rows)]
+
+
 def compared(name: str) -> list[str]:
     """Methods on a data set, the best first, and their mean ranks where there are several seeds."""
     found = read(name)
@@ -388,6 +412,10 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "ule-digits": ule_effect,
     "ule-last-layer": ule_last_layer,
     "photographs": photographs,
+    "audit-found": audit_found,
+    "audit-clean": audit_clean,
+    "audit-missed": lambda: missed(read("audit-benchmark")),
+    "audit-others": audit_others,
     "swap": swap,
     "swap-selection": swap_selection,
     "large_lr-table2-colored_mnist": large_lr_table2,

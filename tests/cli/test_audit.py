@@ -8,15 +8,15 @@ from PIL import Image
 
 from practice.audit.pictures import write_set
 from unspur.errors import UnspurError
-from unspur.practice.audit import model as model_module
+from unspur.practice.audit import quick_model as quick_module
 
 
 @pytest.fixture(autouse=True)
 def no_pretrained_weights(monkeypatch):
-    def missing(seed):
+    def missing(classes, seed):
         raise UnspurError("no packages")
 
-    monkeypatch.setattr(model_module, "_frozen", missing)
+    monkeypatch.setattr(quick_module, "_frozen", missing)
 
 
 def corner(pixels, value):

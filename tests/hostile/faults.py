@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
+
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.link", "os.symlink"}
 GROWS = {"open", "os.mkdir", "os.link", "os.symlink"}  # what a full disk refuses
@@ -64,6 +66,7 @@ def in_process(work: Callable[[], int], folder: Path, fault: Fault, limit: int |
 
 def _child(work: Callable[[], int], folder: Path, fault: Fault, limit: int | None, notes: int) -> None:
     out, code = io.StringIO(), 99
+    torch.set_num_threads(1)  # the threads of the process that this is a copy of are not here
     try:
         if limit is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

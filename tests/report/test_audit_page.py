@@ -15,10 +15,14 @@ from unspur.report.audit_context import (
     AuditContext,
     ChecksContext,
     ClassExamples,
+    EvidenceContext,
     Example,
     FindingContext,
+    HiddenContext,
     JudgedImage,
+    LookedAtContext,
     MeanImage,
+    MinedContext,
     RelianceContext,
     SuspectsContext,
     SwapExample,
@@ -63,6 +67,14 @@ CONTEXT = AuditContext(
     ),
     tested=(ChecksContext("files", 12, None, "0.61 or more"), ChecksContext("marks that move", 0, None, None)),
     notes=(HOSTILE[1],),
+    evidence=EvidenceContext(
+        LookedAtContext(torch.full((8, 8), 1 / 64), 0.31, 240),
+        HiddenContext(0.9, 0.5, 0.8, Share(0.3, 0.2, 0.4), 0.06, 240),
+        (
+            MinedContext("gce", 12, 160, 0.25, 0.95, 1.5, 0.2, 7),
+            MinedContext("twins", 0, 160, None, 0.95, None, 0.2, None),
+        ),
+    ),
 )
 
 TICK = """
@@ -117,8 +129,14 @@ def test_names_from_outside_are_words_on_the_page(visit):
         assert " ".join(word.split()) in " ".join(visit.found["words"].split())
 
 
-def test_the_leak_map_lies_over_the_mean_of_each_class(visit):
-    assert visit.found["cells"] == 2 * 64
+def test_the_leak_map_lies_over_the_mean_of_each_class_and_beside_where_the_model_looks(visit):
+    assert visit.found["cells"] == 2 * 64 + 2 * 64
+
+
+def test_the_page_says_what_hiding_costs_and_how_mined_images_are_told(visit):
+    words = " ".join(visit.found["words"].split())
+    assert "with that hidden 50.0 %" in words or "with that hidden 50 %" in words
+    assert "12 of 160" in words and "XRM's twins" in words
 
 
 def test_what_a_person_ticked_goes_before_the_audits_estimate(visit):

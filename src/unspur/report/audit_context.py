@@ -66,6 +66,8 @@ class FindingContext:
     accuracy_on_suspects: Share | None
     classes: tuple[ClassExamples, ...]
     swaps: tuple[SwapExample, ...]
+    map_share: float | None = None  # of the model's maps that lies in the finding's cells
+    area_share: float | None = None  # of the image that these cells are
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,50 @@ class ChecksContext:
 
 
 @dataclass(frozen=True)
+class LookedAtContext:
+    """Where the model's maps lie."""
+
+    map: Tensor  # (rows, columns) shares that add up to 1
+    agrees: float | None  # with the leak map, over cells
+    images: int
+
+
+@dataclass(frozen=True)
+class HiddenContext:
+    """The model's accuracy with what it looks at hidden, and with the same of another image hidden."""
+
+    accuracy: float
+    hidden: float
+    control: float
+    lost: Share
+    share: float
+    images: int
+
+
+@dataclass(frozen=True)
+class MinedContext:
+    """Images that a biased model gets wrong, and the tested model on them and elsewhere."""
+
+    by: str
+    mined: int
+    of: int
+    accuracy: float | None
+    elsewhere: float | None
+    loss: float | None
+    loss_elsewhere: float | None
+    suspects: int | None
+
+
+@dataclass(frozen=True)
+class EvidenceContext:
+    """What is known of the model beside the swap test."""
+
+    looked_at: LookedAtContext | None
+    hidden: HiddenContext | None
+    mined: tuple[MinedContext, ...]
+
+
+@dataclass(frozen=True)
 class AuditContext:
     """An audit."""
 
@@ -127,3 +173,4 @@ class AuditContext:
     suspects: SuspectsContext | None
     tested: tuple[ChecksContext, ...]
     notes: tuple[str, ...]
+    evidence: EvidenceContext | None = None  # None: no model was tested, or only its answers are known

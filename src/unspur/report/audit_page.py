@@ -8,6 +8,7 @@ from unspur.report.audit_context import AuditContext
 from unspur.report.page import Failure, Page, Part, placed, write_page
 from unspur.report.sections.audit_findings import AUDIT_FINDINGS
 from unspur.report.sections.audit_leak_map import AUDIT_LEAK_MAP
+from unspur.report.sections.audit_model import AUDIT_MODEL
 from unspur.report.sections.audit_suspects import AUDIT_SUSPECTS
 from unspur.report.sections.audit_tested import AUDIT_TESTED
 from unspur.report.sections.audit_verdict import AUDIT_VERDICT
@@ -23,6 +24,8 @@ def page_of(context: AuditContext) -> Page:
     parts = [Part("where", "Where labels leak", placed([AUDIT_LEAK_MAP], context))]
     if context.findings:
         parts.append(Part("findings", "Findings", placed([AUDIT_FINDINGS], context)))
+    if context.evidence:
+        parts.append(Part("model", "What the model uses", placed([AUDIT_MODEL], context)))
     if context.suspects:
         parts.append(Part("suspects", "Suspects", placed([AUDIT_SUSPECTS], context)))
     parts.append(Part("tested", "What was tested", placed([AUDIT_TESTED], context)))

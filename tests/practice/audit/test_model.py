@@ -6,12 +6,13 @@ from practice.audit.pictures import scene, write_set
 from unspur.data.catalog import load
 from unspur.data.images.listing import list_folder
 from unspur.errors import UnspurError
-from unspur.practice.audit import model as model_module
+from unspur.practice.audit import quick_model as quick_module
 from unspur.practice.audit.audit import Settings, audit
 from unspur.practice.audit.collect import collect
 from unspur.practice.audit.image_source import listed
-from unspur.practice.audit.model import module_predict, quick_model
+from unspur.practice.audit.model import module_predict
 from unspur.practice.audit.moving import find_moving
+from unspur.practice.audit.quick_model import quick_model
 from unspur.practice.audit.sources import splits_source, training
 
 
@@ -23,10 +24,10 @@ def corner(pixels, value):
 
 @pytest.fixture
 def no_pretrained_weights(monkeypatch):
-    def missing(seed):
+    def missing(classes, seed):
         raise UnspurError("no packages")
 
-    monkeypatch.setattr(model_module, "_frozen", missing)
+    monkeypatch.setattr(quick_module, "_frozen", missing)
 
 
 def test_a_quick_network_leans_on_the_only_thing_there_is_to_learn(tmp_path, no_pretrained_weights):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -41,6 +42,7 @@ def never(*arguments):
 def test_an_audits_folder_has_findings_suspects_and_a_page(root, tmp_path):
     done = look(root, tmp_path / "audits")
     assert sorted(path.name for path in done.folder.iterdir()) == [
+        ".lock",
         "audit.html",
         "config.json",
         "findings.json",
@@ -95,6 +97,26 @@ def test_an_interrupted_audit_goes_on_without_decoding_an_image_again(root, tmp_
     assert done.findings["next"] == f"unspur repair {folder}"
 
 
+def test_two_processes_that_want_the_same_audit_do_it_once(root, tmp_path, monkeypatch):
+    # While the first works, the second waits; then it finds what the first wrote and reads no image.
+    out, second = tmp_path / "audits", []
+    examine = stored_module.examine
+
+    def meanwhile(*arguments, **options):
+        if not second:
+            blind = replace(listed(list_folder(root)), read=never)
+            second.append(threading.Thread(target=lambda: second.append(look(root, out, blind))))
+            second[0].start()
+            second[0].join(0.5)
+            assert second[0].is_alive()  # it waits
+        return examine(*arguments, **options)
+
+    monkeypatch.setattr(stored_module, "examine", meanwhile)
+    first = look(root, out)
+    second[0].join()
+    assert (first.found, second[1].found) == (False, True) and second[1].findings == first.findings
+
+
 def test_what_was_collected_is_read_as_it_was_written(root, tmp_path):
     data = collect(listed(list_folder(root)))
     write_collected(tmp_path / "kept", data)
@@ -113,6 +135,15 @@ def test_a_mistake_in_the_images_writes_nothing(tmp_path):
     one = write_set(tmp_path / "one", each=30, classes=1)
     with pytest.raises(UnspurError, match="only one is so large"):
         look(one, tmp_path / "audits")
+    assert not (tmp_path / "audits").exists()
+
+
+def test_a_mistake_that_shows_only_in_the_pixels_writes_nothing(tmp_path):
+    root = write_set(tmp_path / "set", each=30)
+    for file in root.rglob("*.png"):
+        file.write_bytes(b"no picture")
+    with pytest.raises(UnspurError, match="None of the 60 images can be decoded"):
+        look(root, tmp_path / "audits")
     assert not (tmp_path / "audits").exists()
 
 

@@ -7,13 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from torch import Tensor
+
 from unspur.core.progress import silent
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.data_findings import DataFindings, data_findings
+from unspur.practice.audit.evidence import Evidence
 from unspur.practice.audit.findings import Audit, Finding
 from unspur.practice.audit.image_source import Source
-from unspur.practice.audit.model import Model, ModelToTest, quick_model
+from unspur.practice.audit.looking import look_into
+from unspur.practice.audit.mined_images import mined_tests
+from unspur.practice.audit.model import Model, ModelToTest, most_likely
 from unspur.practice.audit.power import detectable
+from unspur.practice.audit.quick_model import quick_model
 from unspur.practice.audit.suspects import rank_suspects, surest, with_suspects, worst_estimate
 from unspur.practice.audit.swap_test import swap_test
 from unspur.practice.audit.swappable import swappable
@@ -72,26 +78,29 @@ def examine(
     seconds = {"images": looked, "data": time.monotonic() - began}
     findings = [with_suspects(finding, data.y) for finding in found.findings]
     accuracy: float | None = None
+    evidence: Evidence | None = None
     tested: Model | None = None
     if settings.model:
         progress("model", 0)
         tested = model.make(data) if model else quick_model(data, seed=settings.seed)
-        findings, accuracy = _with_model(findings, data, tested, settings.seed, progress)
+        scores = tested.scores(data)
+        findings, accuracy = _with_model(findings, data, tested, most_likely(scores), settings.seed, progress)
+        looked_at, hidden = look_into(tested, data, found.leak_map, seed=settings.seed)
+        evidence = Evidence(looked_at, hidden, mined_tests(tested, scores, data, findings, seed=settings.seed))
         seconds["model"] = time.monotonic() - began - seconds["data"]
         progress("model", 1)
     result = _result(data, found, findings, tested, accuracy, target, seconds)
-    return Examined(replace(result, run=model.run if model else None), data, tested)
+    return Examined(replace(result, run=model.run if model else None, evidence=evidence), data, tested)
 
 
 def _with_model(
-    findings: list[Finding], data: Collected, model: Model, seed: int, progress: Progress
+    findings: list[Finding], data: Collected, model: Model, predicted: Tensor, seed: int, progress: Progress
 ) -> tuple[list[Finding], float | None]:
     """Findings with what the model does about them."""
-    predicted = model.predictions(data)
     accuracy = model.balanced(predicted, data.y)
     done = []
     for number, finding in enumerate(findings):
-        progress("model", (number + 1) / (len(findings) + 1))
+        progress("model", (number + 1) / (len(findings) + 2))
         graded = finding.grade != "informative" and finding.cue is not None
         reliance = swap_test(model, finding, data, seed=seed) if graded else None
         done.append(

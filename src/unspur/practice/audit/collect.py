@@ -19,10 +19,10 @@ from unspur.practice.audit.image_source import MOST_IMAGES, Item, Source, sample
 from unspur.practice.audit.image_statistics import (
     GRID,
     SCENE,
-    TRACES,
     border_statistics,
     cell_statistics,
 )
+from unspur.practice.audit.processing_traces import TRACES
 
 MOST_PICTURES = 5_000  # small copies that are kept for what must look at pixels again; fewer if they are above SIDE
 SIDE = 128  # pixels of the small copies; images that are smaller keep about their size

@@ -8,7 +8,8 @@ from typing import TypedDict
 from unspur.core.files import read_tensors, write_tensors
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.file_facts import FileFacts
-from unspur.practice.audit.image_statistics import SCENE, TRACES
+from unspur.practice.audit.image_statistics import SCENE
+from unspur.practice.audit.processing_traces import TRACES
 
 PLAIN = ("y", "cells", "borders", "pictures", "pictured")
 

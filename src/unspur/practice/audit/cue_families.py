@@ -6,8 +6,13 @@ from unspur.parts.cues.base import Cue
 from unspur.parts.cues.texts import WHOLE
 
 SCENE_CUES: dict[str, Cue] = {family: WHOLE[family] for family in ("colour", "brightness", "contrast")}
-TRACE_CUES: dict[str, Cue] = {family: WHOLE[family] for family in ("tone", "noise", "sharpness", "compression")} | {
-    "parity": WHOLE["sharpness"]
+TRACE_CUES: dict[str, Cue | None] = {
+    "tone": WHOLE["tone"],
+    "noise": WHOLE["noise"],
+    "sharpness": WHOLE["sharpness"],
+    "compression": WHOLE["compression"],
+    "parity": WHOLE["sharpness"],
+    "decoded": None,  # no processing gives an image the colours of another file
 }
 TRACE_WORDS = {
     "tone": "a tone curve or white balance (which values the channels use)",
@@ -15,4 +20,5 @@ TRACE_WORDS = {
     "sharpness": "sharpness (blurred, sharpened or resampled)",
     "compression": "compression in blocks of eight pixels",
     "parity": "a trace of enlarging or of few values (neighbours that are equal)",
+    "decoded": "changes after decoding (colours that no JPEG file holds)",
 }

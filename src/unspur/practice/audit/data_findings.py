@@ -13,28 +13,35 @@ from unspur.parts.cues.cells import Cells
 from unspur.parts.cues.region import Region
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.cue_families import SCENE_CUES, TRACE_CUES, TRACE_WORDS
-from unspur.practice.audit.file_facts import duplicates_across, properties
+from unspur.practice.audit.file_facts import properties
 from unspur.practice.audit.findings import Finding, Grade, Kind, Tested
 from unspur.practice.audit.fixed_pattern import PatternScores, pattern_scores
 from unspur.practice.audit.image_statistics import GRID, coarser
-from unspur.practice.audit.leak_scores import LeakScores, separation_of
+from unspur.practice.audit.leak_scores import LeakScores, permutations_for, permuted_labels, separation_of
 from unspur.practice.audit.leak_tests import LeakTests
 from unspur.practice.audit.moving import Moving, find_moving
 from unspur.practice.audit.places import at_edge, cells_above, cells_in_words
-from unspur.practice.audit.power import detectable, interval, tail
+from unspur.practice.audit.power import interval, tail
+from unspur.practice.audit.rare_marks import rare_mark
 from unspur.practice.audit.rules import (
     BACKGROUND,
+    CELL_NATURAL,
     CONTEXT_TELLS,
     DRAWN,
+    PATTERN_TELLS,
+    RARE_SHARE,
     SIGNIFICANT,
     grade_cell,
     grade_file,
     grade_moving,
     grade_pattern,
+    grade_rare,
     grade_scene,
     grade_trace,
 )
+from unspur.practice.audit.tests_made import notes_on, tests_made
 
+BEHIND = "the background (cells at the edge)"
 PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
 
 
@@ -75,8 +82,9 @@ def data_findings(
     findings: list[Finding | None] = [made.scene(family) for family in data.scene]
     findings += [made.trace(family) for family in data.traces]
     findings += [made.file(each.name) for each in files]
-    findings.append(made.background())
+    findings.append(made.background)
     findings.append(made.cell())
+    findings.append(made.rare())
     chosen = data.pictured[torch.linspace(0, len(data.pictured) - 1, min(PATTERN_IMAGES, len(data.pictured))).long()]
     pictures = data.pictures[torch.searchsorted(data.pictured, chosen)]
     patterns = pattern_scores(pictures, y[chosen], classes, seed=seed)
@@ -88,7 +96,12 @@ def data_findings(
     progress(1)
     kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=_gravity)
     return DataFindings(
-        tuple(kept), made.tested(patterns, local), made.leak_map, patterns.balanced, made.content, made.notes()
+        tuple(kept),
+        tests_made(data, len(files), float(patterns.balanced.max()), local),
+        made.leak_map,
+        patterns.balanced,
+        made.content,
+        notes_on(data, drawn=made.drawn),
     )
 
 
@@ -99,9 +112,13 @@ def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]
     return [replace(each, cue=Cells(GRID, GRID, cells)) if each in both and each else each for each in findings]
 
 
+# Of leaks, those with a place come first, and traces that any processing leaves last: others say what was done.
+ORDER = {"pattern": 0, "place": 0, "moving": 1, "rare": 1, "compression": 3, "parity": 3, "decoded": 4}
+
+
 def _gravity(finding: Finding) -> tuple[int, int, float]:
     order = {"leaks": 0, "context": 1, "informative": 2}[finding.grade]
-    placed = {"pattern": 0, "place": 0, "moving": 1}.get(finding.family, 2)
+    placed = ORDER.get(finding.family, 2)
     return order, placed if finding.grade == "leaks" else 0, -finding.separation
 
 
@@ -115,9 +132,11 @@ class _Maker:
         self.leak_map = scores.balanced[at].reshape(GRID, GRID)
         self.apart_map = scores.separation[at].reshape(GRID, GRID)
         scene = max(float(scores.separation[self.number[family]]) for family in data.scene)
-        self.content = max(scene, float(self.apart_map.median()))
         self.drawn = data.flatness >= DRAWN
         self.all = torch.arange(len(data.y))
+        self.background = self._background()
+        behind = self.background.separation if self.background and self.background.what == BEHIND else 0.0
+        self.content = max(scene, float(self.apart_map.median()), behind)
 
     def make(
         self,
@@ -161,14 +180,14 @@ class _Maker:
         balanced, separation = float(self.scores.balanced[number]), float(self.scores.separation[number])
         return self.make(name, "file", name, f"the files' {name}", grade_file(name, balanced, separation, self.content))
 
-    def background(self) -> Finding | None:
+    def _background(self) -> Finding | None:
         """Edge cells that tell more than the middle: a scene that goes with the class."""
         edge = torch.ones(GRID, GRID, dtype=torch.bool)
         edge[1:-1, 1:-1] = False
         frame, middle = float(self.leak_map[edge].median()), float(self.leak_map[2:-2, 2:-2].median())
         if frame < CONTEXT_TELLS:
             return None
-        what = "the background (cells at the edge)" if frame - middle >= BACKGROUND else "the scene in every cell"
+        what = BEHIND if frame - middle >= BACKGROUND else "the scene in every cell"
         where = cells_above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
         finding = self.make(
@@ -191,15 +210,49 @@ class _Maker:
         best = int(self.apart_map.argmax())
         above = float(self.leak_map.flatten()[best] - self.leak_map.quantile(0.75))
         apart = float(self.apart_map.max() - self.apart_map.quantile(0.75))
-        where = cells_above(self.apart_map, float(self.apart_map.max() + self.apart_map.median()) / 2)
+        where = cells_above(self.apart_map, self._level())
         grade = grade_cell(above, apart, at_edge=at_edge(divmod(best, GRID), where), drawn=self.drawn)
         what = f"{cells_in_words(where)} of the image"
         return self.make(f"cell {best}", "place", "place", what, grade, where=where, cue=Cells(GRID, GRID, where))
 
+    def _level(self) -> float:
+        """Above what cells of photographs reach; half way to the best in drawings, and for marks of many cells."""
+        upper, middle, best = (float(value) for value in self.apart_map.quantile(torch.tensor([0.75, 0.5, 1.0])))
+        half_way = self.drawn or upper - middle >= CELL_NATURAL
+        return (best + middle) / 2 if half_way else upper + CELL_NATURAL
+
+    def rare(self) -> Finding | None:
+        """A mark in few images of one class."""
+        data = self.data
+        labels = permuted_labels(data.y, permutations_for(len(data.classes)), self.tests.seed)
+        mark = rare_mark(data.cells[..., :3], labels, len(data.classes), RARE_SHARE)
+        if mark is None:
+            return None
+        own, n = int((data.y == mark.label).sum()), len(data.y)
+        margins = torch.zeros(n, len(data.classes))
+        margins[:, mark.label] = mark.values - mark.level
+        balanced = (mark.marked / own + 1 - mark.others / (n - own)) / 2
+        name, has = data.classes[mark.label], f"{mark.marked:,} of {own:,} images"
+        return Finding(
+            kind="place",
+            family="rare",
+            what=f"a {mark.colour} mark that {has} of {name} have, and {mark.others:,} of {n - own:,} others",
+            grade=grade_rare(mark.apart, drawn=self.drawn),
+            tells_label=balanced,
+            ci95=interval(balanced, data.y),
+            p=mark.p,
+            separation=mark.apart,
+            where=None,
+            margins=margins,
+            index=self.all,
+            cue=Region(mark.region),
+        )
+
     def pattern(self, scores: PatternScores, chosen: Tensor) -> Finding:
         best = divmod(int(scores.balanced.argmax()), GRID)
         balanced, separation = float(scores.balanced[best]), float(scores.separation[best])
-        where = cells_above(scores.balanced, (balanced + max(0.5, float(scores.balanced.min()))) / 2)
+        half_way = (balanced + max(0.5, float(scores.balanced.min()))) / 2
+        where = cells_above(scores.balanced, half_way if self.drawn else PATTERN_TELLS)
         grade = grade_pattern(balanced, separation, at_edge=at_edge(best, where), drawn=self.drawn)
         y = self.data.y[chosen]
         margins = scores.margins[torch.tensor(where)[:, 0], torch.tensor(where)[:, 1]].sum(0)
@@ -235,31 +288,3 @@ class _Maker:
             index=chosen,
             cue=Region(found.region),
         )
-
-    def notes(self) -> tuple[str, ...]:
-        data, notes = self.data, []
-        if data.unread:
-            name, problem = next(iter(data.unread.items()))
-            notes.append(f"Left out for not being readable: {len(data.unread):,}, such as {name}, which {problem}.")
-        if len(data.y) + len(data.unread) < data.total:
-            notes.append(f"Looked at {len(data.y):,} of {data.total:,} images, each class in its share.")
-        pairs = duplicates_across(data.facts, data.y) if data.facts else []
-        if pairs:
-            one, other = pairs[0]
-            notes.append(f"Same file, other class: {len(pairs):,}, such as {data.names[one]} and {data.names[other]}.")
-        if self.drawn:
-            notes.append("Most neighbouring pixels are equal, as in drawings: processing traces were not graded.")
-        return tuple(notes)
-
-    def tested(self, patterns: PatternScores, local: bool) -> tuple[Tested, ...]:
-        data = self.data
-        least = detectable(data.y, len(self.tests.names))
-        power = f"a test of {len(data.y):,} images finds what tells labels with {least:.2f} or more"
-        groups = [
-            ("files", len(self.number) - GRID * GRID * 5 // 4 - 4 - len(data.scene) - len(data.traces)),
-            ("the whole image", len(data.scene) + len(data.traces)),
-            ("places", GRID * GRID * 5 // 4 + 4),
-        ]
-        tested = [Tested(what, count, None, power) for what, count in groups if count]
-        tested.append(Tested("fixed patterns", GRID * GRID, round(float(patterns.balanced.max()), 4), power))
-        return (*tested, Tested("marks that move", int(local), None, power if local else None))

@@ -6,13 +6,14 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from torch import Tensor
 
 from unspur.core.files import replacing
 from unspur.parts.cues.base import Cue
 from unspur.parts.cues.texts import cue_text
+from unspur.practice.audit.evidence import Evidence, EvidenceJSON
 
 Kind = Literal["place", "image", "file"]
 Grade = Literal["informative", "context", "leaks"]  # of a finding; the model can turn it into `leans`
@@ -157,6 +158,7 @@ class AuditJSON(TypedDict):
     next: str
     target: str  # the data as `unspur train` takes them
     run: str | None  # the run whose model was tested
+    evidence: NotRequired[EvidenceJSON | None]  # audits of earlier versions did not write it
     notes: list[str]
     seconds: dict[str, float]
 
@@ -182,6 +184,7 @@ class Audit:
     next: str
     target: str
     run: str | None = None
+    evidence: Evidence | None = None  # None: no model was tested
     notes: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -206,6 +209,7 @@ class Audit:
             "next": self.next,
             "target": self.target,
             "run": self.run,
+            "evidence": self.evidence.as_json() if self.evidence else None,
             "notes": list(self.notes),
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
         }

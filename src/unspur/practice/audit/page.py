@@ -9,18 +9,22 @@ from torch import Tensor
 
 from unspur.practice.audit.audit import Examined
 from unspur.practice.audit.collect import Collected
+from unspur.practice.audit.evidence import Evidence
 from unspur.practice.audit.findings import Finding
-from unspur.practice.audit.model import Model
 from unspur.practice.audit.suspects import contradiction
 from unspur.practice.audit.swap_test import Swap, swap_examples
 from unspur.report.audit_context import (
     AuditContext,
     ChecksContext,
     ClassExamples,
+    EvidenceContext,
     Example,
     FindingContext,
+    HiddenContext,
     JudgedImage,
+    LookedAtContext,
     MeanImage,
+    MinedContext,
     RelianceContext,
     SuspectsContext,
     SwapExample,
@@ -44,7 +48,7 @@ def write_audit_page(out: Path, name: str, examined: Examined, *, seed: int = 0)
 
 def context_of(name: str, examined: Examined, seed: int = 0) -> AuditContext:
     """What the page shows."""
-    audit, data, model = examined
+    audit, data, _ = examined
     grave = [finding for finding in audit.findings if finding.grade != "informative"]
     pictured = {id(finding) for finding in grave[:PICTURED]}
     first = next((finding for finding in grave if finding.suspects), None)
@@ -61,10 +65,44 @@ def context_of(name: str, examined: Examined, seed: int = 0) -> AuditContext:
         means=_means(data),
         leak_map=audit.leak_map,
         chance=1 / len(audit.classes),
-        findings=tuple(_finding(each, data, model, seed, id(each) in pictured) for each in audit.findings),
+        findings=tuple(_finding(each, examined, seed, id(each) in pictured) for each in audit.findings),
         suspects=_suspects(first, data) if first else None,
         tested=tuple(ChecksContext(*each) for each in audit.tested),
         notes=audit.notes,
+        evidence=_evidence(audit.evidence),
+    )
+
+
+def _evidence(found: Evidence | None) -> EvidenceContext | None:
+    """None where nothing was found out about the model."""
+    if found is None or not (found.looked_at or found.hidden or found.mined):
+        return None
+    hidden = found.hidden
+    return EvidenceContext(
+        LookedAtContext(*found.looked_at) if found.looked_at else None,
+        None
+        if hidden is None
+        else HiddenContext(
+            hidden.accuracy,
+            hidden.hidden,
+            hidden.control,
+            Share(hidden.control - hidden.hidden, *hidden.ci95),
+            hidden.share,
+            hidden.images,
+        ),
+        tuple(
+            MinedContext(
+                each.by,
+                len(each.numbers),
+                each.of,
+                each.accuracy,
+                each.elsewhere,
+                each.loss,
+                each.loss_elsewhere,
+                each.suspects,
+            )
+            for each in found.mined
+        ),
     )
 
 
@@ -81,7 +119,9 @@ def _means(data: Collected) -> tuple[MeanImage, ...]:
     return tuple(means)
 
 
-def _finding(finding: Finding, data: Collected, model: Model | None, seed: int, pictured: bool) -> FindingContext:
+def _finding(finding: Finding, examined: Examined, seed: int, pictured: bool) -> FindingContext:
+    audit, data, model = examined
+    looked = audit.evidence.looked_at if audit.evidence and finding.where else None
     swaps = swap_examples(model, finding, data, seed=seed) if pictured and model and finding.reliance else []
     accuracy, bounds = finding.accuracy_on_suspects, finding.suspects_ci95
     return FindingContext(
@@ -94,6 +134,8 @@ def _finding(finding: Finding, data: Collected, model: Model | None, seed: int, 
         accuracy_on_suspects=None if accuracy is None or bounds is None else Share(accuracy, *bounds),
         classes=_typical(finding, data) if pictured else (),
         swaps=_shown(swaps, finding, data.classes),
+        map_share=looked.share_of(finding.where) if looked and finding.where else None,
+        area_share=len(finding.where) / looked.map.numel() if looked and finding.where else None,
     )
 
 

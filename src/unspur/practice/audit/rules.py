@@ -11,6 +11,7 @@ from unspur.practice.audit.findings import Grade
 SIGNIFICANT = 0.05
 
 PATTERN_TELLS, PATTERN_APART = 0.68, 0.9  # fine detail at fixed pixels: natural pairs reach 0.64 and 0.52
+CELL_NATURAL = 1.0  # deviations above the upper quartile that no cell of natural pairs reaches
 CELL_TELLS, CELL_APART = (
     0.15,
     2.0,
@@ -27,6 +28,10 @@ BYTES_APART = 2.5  # the size of files, which goes with what is to be seen
 
 CONTEXT_TELLS = 0.65  # colour, brightness or contrast of the whole image, or the middle of its edge cells
 BACKGROUND = 0.15  # edge cells above the middle ones: natural pairs 0.11, animals pasted on other scenes 0.22
+
+# A mark that few images have: the share of its class, and how far the median marked image lies from the class's
+# median, in robust deviations: natural pairs reach 6.3, the patches of skin lesions 13.
+RARE_SHARE, RARE_APART = 0.03, 9.0
 
 DRAWN = 0.4  # share of equal neighbours from which images count as drawings: their strokes are at fixed pixels, too
 
@@ -46,11 +51,16 @@ def grade_cell(above_balanced: float, above_separation: float, *, at_edge: bool,
 
 
 def grade_trace(separation: float, content: float, *, drawn: bool) -> Grade:
-    """A trace of processing, against what the content separates: colour, brightness and the median cell."""
+    """A trace of processing, against what the content separates: colour, brightness, median cell, background."""
     if drawn:
         return "informative"
     stands_out = separation >= TRACE_APART and separation >= TRACE_RATIO * content
     return "leaks" if stands_out or separation >= TRACE_SURE else "informative"
+
+
+def grade_rare(apart: float, *, drawn: bool) -> Grade:
+    """A mark in few images of one class."""
+    return "leaks" if not drawn and apart >= RARE_APART else "informative"
 
 
 def grade_moving(balanced: float, separation: float, content: float, *, drawn: bool) -> Grade:

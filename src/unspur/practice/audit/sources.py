@@ -20,7 +20,7 @@ from unspur.data.spec import DataSpec
 from unspur.errors import require
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.image_source import Item, Source, in_memory, listed
-from unspur.practice.audit.model import Model, ModelToTest, module_predict, of_classes
+from unspur.practice.audit.model import Insight, Model, ModelToTest, module_predict, of_classes
 from unspur.runs.folder import Run
 
 TRAIN = "train"
@@ -54,7 +54,9 @@ class RunToAudit(NamedTuple):
         )
         name = self.run.folder.resolve().name
         predict = module_predict(module, self.data.sample_shape)
-        return Model(name, (of_classes(predict, self.data.classes, collected.classes, name),), (torch.tensor(held),))
+        answers = of_classes(predict, self.data.classes, collected.classes, name)
+        insight = Insight((module,), self.data.sample_shape)
+        return Model(name, (answers,), (torch.tensor(held),), insight)
 
 
 def train_words(spec: DataSpec) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shlex
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple, TypedDict
+
+from filelock import FileLock
 
 from unspur.core.files import read_json, write_json
 from unspur.core.progress import silent
@@ -27,6 +31,7 @@ from unspur.practice.audit.verdict import REPAIR
 from unspur.version import __version__
 
 CONFIG, FINDINGS, PAGE, SUSPECTS = "config.json", "findings.json", "audit.html", "suspects.csv"
+LOCK = ".lock"
 COLLECTED = "collected.safetensors"  # kept only until the audit has ended
 
 
@@ -70,10 +75,25 @@ def audit_into(
     """
     config = config_of(source, settings, model)
     folder = out / f"{name}-{key_of(config)}"
-    if (folder / FINDINGS).exists():
-        (folder / COLLECTED).unlink(missing_ok=True)  # a process that was killed just then may have left it
-        return StoredAudit(folder, stored(folder), True)
-    remove_partial(folder)
+    with _alone(folder):
+        if (folder / FINDINGS).exists():
+            (folder / COLLECTED).unlink(missing_ok=True)  # a process that was killed just then may have left it
+            return StoredAudit(folder, stored(folder), True)
+        remove_partial(folder)
+        return _done(folder, name, config, source, target, model, settings, progress)
+
+
+def _done(
+    folder: Path,
+    name: str,
+    config: AuditConfig,
+    source: Source,
+    target: str,
+    model: ModelToTest | None,
+    settings: Settings,
+    progress: Progress,
+) -> StoredAudit:
+    """The audit made and written."""
     began = time.monotonic()
     data = _collected(folder, config, source, settings, progress)
     looked = time.monotonic() - began
@@ -84,6 +104,32 @@ def audit_into(
     write_json(folder / FINDINGS, done.audit.as_json())
     (folder / COLLECTED).unlink(missing_ok=True)
     return StoredAudit(folder, stored(folder), False)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time: two that want the same audit do it once, the second waits and finds it.
+
+    The operating system drops the lock when its owner dies. A mistake of the user leaves no folder behind.
+    """
+    made = [each for each in (folder, folder.parent) if not each.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK)
+        lock.acquire()
+    except OSError as error:
+        raise UnspurError(f"{folder} cannot be written ({error.strerror}); give another folder with --out.") from None
+    try:
+        yield
+    except UnspurError:
+        if not (folder / CONFIG).exists():
+            (folder / LOCK).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # somebody else's files are in it
+                for each in made:
+                    each.rmdir()
+        raise
+    finally:
+        lock.release()
 
 
 def _collected(folder: Path, config: AuditConfig, source: Source, settings: Settings, progress: Progress) -> Collected:

@@ -30,8 +30,8 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
         moved = 100 * (finding.reliance.follows_cue - finding.reliance.control)
         return Judgement(
             "leans",
-            f"The model leans on {finding.what}: it tells the label of {finding.tells_label:.0%} of images by itself, "
-            f"and {moved:.0f} in 100 predictions follow it when it comes from another class{_cost(finding)}.",
+            f"The model leans on {finding.what}{_told(finding)}: {moved:.0f} in 100 predictions follow it when it "
+            f"comes from another class{_cost(finding)}.",
             f"{REPAIR} {target}",
         )
     if leaks:
@@ -39,8 +39,7 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
         used = _use(finding, model)
         return Judgement(
             "leaks",
-            f"The label leaks through {finding.what}: it tells {finding.tells_label:.0%} of images by itself, which no "
-            f"object explains{used}{_cost(finding)}.",
+            f"The label leaks through {finding.what}{_told(finding)}; no object explains it{used}{_cost(finding)}.",
             f"{REPAIR} {target}" if finding.cue else SAVE_AGAIN,
         )
     context = [finding for finding in findings if finding.grade == "context"]
@@ -57,6 +56,13 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
         f"Nothing that was tested gives labels away beyond what objects do: {images:,} images, in which a shortcut "
         f"that tells labels with {detectable:.0%} or more would have been significant.",
         f"{TRAIN} {target}",
+    )
+
+
+def _told(finding: Finding) -> str:
+    """What the finding tells by itself; of a rare mark its own words say more than an accuracy near chance."""
+    return (
+        "" if finding.family == "rare" else f", which tells the label of {finding.tells_label:.0%} of images by itself"
     )
 
 

@@ -48,6 +48,8 @@ class FindingView:
     accuracy_on_suspects: Share | None
     classes: tuple[ExampleRow, ...]
     swaps: tuple[SwapRow, ...]
+    map_share: float | None
+    area_share: float | None
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ def _finding(each: FindingContext) -> FindingView:
             )
             for swap in each.swaps
         ),
+        each.map_share,
+        each.area_share,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from unspur.report.audit_context import AuditContext
 from unspur.report.pictures import LEVELS, enlarged, picture, shades
 from unspur.report.section import Section
@@ -40,19 +42,24 @@ class LeakMapView:
     middle: float
 
 
-def view(audit: AuditContext) -> LeakMapView:
-    values, table = audit.leak_map, shades()
-    rows, columns = values.shape
-    cells = []
-    for row in range(rows):
-        for column in range(columns):
-            value = float(values[row, column])
-            level = round((LEVELS - 1) * min(1.0, max(0.0, (value - audit.chance) / (1 - audit.chance))))
+def cells_of(values: Tensor, low: float, high: float) -> tuple[Cell, ...]:
+    """The cells of a map, shaded from no shade at ``low`` to the strongest at ``high``."""
+    table, cells = shades(), []
+    for row, numbers in enumerate(values.tolist()):
+        for column, value in enumerate(numbers):
+            level = round((LEVELS - 1) * min(1.0, max(0.0, (value - low) / max(high - low, 1e-9))))
             red, green, blue, opacity = (int(part) for part in table[level])
             title = f"row {row + 1}, column {column + 1}: {value:.2f}"
             cells.append(Cell(row, column, f"#{red:02x}{green:02x}{blue:02x}", opacity / 255, title))
+    return tuple(cells)
+
+
+def view(audit: AuditContext) -> LeakMapView:
+    values = audit.leak_map
+    rows, columns = values.shape
+    cells = cells_of(values, audit.chance, 1.0)
     means = tuple(Mean(each.label, each.images, picture(enlarged(each.mean))) for each in audit.means)
-    return LeakMapView(rows, columns, tuple(cells), means, audit.chance, float(values.max()), float(values.median()))
+    return LeakMapView(rows, columns, cells, means, audit.chance, float(values.max()), float(values.median()))
 
 
 AUDIT_LEAK_MAP = Section("audit_leak_map", view)

@@ -1,0 +1,139 @@
+"""Marks that few images of one class have and hardly any other: a place whose colour is far from its image's own.
+
+What most images of a class share is found by other tests; a mark in one image of twenty moves no median. It is told
+from the tails that natural colours have by how far out its images lie: a group of their own, not the end of a slope.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from unspur.practice.audit.image_statistics import GRID
+
+COLOURS = ("red", "orange", "yellow", "yellow-green", "green", "cyan", "blue", "purple")  # 45 degrees apart
+DIRECTIONS = (*COLOURS, "light", "dark")
+RATIO = 8.0  # how much larger the share of the class must be than that of all other images
+RARE = 0.2  # of all images: what more of them show is not rare
+FEWEST = 10  # images with the mark
+LEAST = 0.01  # a colour's deviation is taken to be at least this, so that equal images do not make trifles stand out
+FINE = 32  # cells each way in which a mark is outlined
+
+
+class RareMark(NamedTuple):
+    """A direction in which some images of a class go much further than nearly all others."""
+
+    label: int
+    direction: int
+    level: float  # what images with the mark exceed
+    marked: int  # images of the class that do
+    others: int  # images of other classes that do
+    apart: float  # the median marked image above the class's median, in robust deviations
+    p: float  # against permuted labels, corrected over directions and classes
+    values: Tensor  # (n,) what is compared with the level
+
+    @property
+    def colour(self) -> str:
+        return DIRECTIONS[self.direction]
+
+    def region(self, images: Tensor) -> Tensor:
+        """Where images (floats, n x 3 x h x w) show the mark: booleans (n, h, w)."""
+        coarse, fine = (_stand_out(_means(images, grid))[:, self.direction] for grid in (GRID, FINE))
+        near = functional.max_pool2d((coarse > self.level).float().unsqueeze(1), 3, stride=1, padding=1)
+        near = functional.interpolate(near, size=fine.shape[1:], mode="nearest").squeeze(1) > 0
+        inside = (near & (fine > self.level)).float().unsqueeze(1)
+        return functional.interpolate(inside, size=images.shape[2:], mode="nearest").squeeze(1) > 0
+
+
+class Levels(NamedTuple):
+    """The level of one direction for each labelling and class: (labellings, classes); where none is good enough, 0."""
+
+    place: Tensor  # in the order of the values, the largest first
+    inside: Tensor  # images of the class at or above it
+    outside: Tensor  # others
+    surprise: Tensor  # minus the log of the chance of these two numbers
+
+
+def rare_mark(cells: Tensor, labels: Tensor, classes: int, least_share: float) -> RareMark | None:
+    """The mark that stands out most, of all that a class has in at least ``least_share`` of its images.
+
+    ``cells`` are mean colours (n, GRID, GRID, 3), ``labels`` (n, 1 + permutations) the labels and then permutations of
+    them. For each direction and class the level is the lowest at which the class's share is ``RATIO`` times that of the
+    others; p is the share of permutations in which some direction and class is as surprising.
+    """
+    values, y = _stand_out(cells.permute(0, 3, 1, 2)).flatten(2).amax(2), labels[:, 0]
+    orders = values.argsort(0, descending=True)
+    found = [_levels(labels[order], classes, least_share) for order in orders.T]
+    by_chance = torch.stack([levels.surprise.amax(1)[1:] for levels in found]).amax(0)
+    marks = [
+        _mark(values[:, direction], orders[:, direction], levels, y, label, direction, by_chance)
+        for direction, levels in enumerate(found)
+        for label in levels.inside[0].nonzero().flatten().tolist()
+    ]
+    return max(marks, key=lambda mark: mark.apart, default=None)
+
+
+def _levels(labels: Tensor, classes: int, least_share: float) -> Levels:
+    """The lowest good level of each labelling (n, labellings) of images in order, among the first of them."""
+    n = len(labels)
+    first = labels[: max(1, round(RARE * n))]
+    rows = torch.arange(1, len(first) + 1).unsqueeze(1)
+    parts = []
+    for label in range(classes):
+        own = first == label
+        size = int((labels[:, 0] == label).sum())
+        inside = own.cumsum(0)
+        outside = rows - inside
+        enough = own & (inside >= max(FEWEST, least_share * size)) & (inside / size >= RATIO * outside / (n - size))
+        place = (enough * rows).amax(0)  # 0: none
+        at = (place - 1).clamp_min(0).unsqueeze(0)
+        counts = [count.gather(0, at).squeeze(0) * (place > 0) for count in (inside, outside)]
+        surprise = _choose(n, counts[0] + counts[1]) - _choose(size, counts[0]) - _choose(n - size, counts[1])
+        parts.append(torch.stack([place.double(), counts[0].double(), counts[1].double(), surprise]))
+    place, inside, outside, surprise = torch.stack(parts, 2)
+    return Levels(place.long(), inside.long(), outside.long(), surprise)
+
+
+def _choose(n: int, k: Tensor) -> Tensor:
+    """The log of the number of ways to choose k of n.
+
+    >>> round(float(_choose(4, torch.tensor(2)).exp()), 6)
+    6.0
+    """
+    k = k.double()
+    return math.lgamma(n + 1) - (k + 1).lgamma() - (n - k + 1).lgamma()
+
+
+def _mark(
+    values: Tensor, order: Tensor, levels: Levels, y: Tensor, label: int, direction: int, by_chance: Tensor
+) -> RareMark:
+    own, above = values[y == label], order[: int(levels.place[0, label])]
+    middle = own.median()
+    spread = max(float(1.4826 * (own - middle).abs().median()), float(own.std()) / 4, LEAST)
+    return RareMark(
+        label=label,
+        direction=direction,
+        level=float(values[above[-1]]) - 1e-6,
+        marked=int(levels.inside[0, label]),
+        others=int(levels.outside[0, label]),
+        apart=float(values[above[y[above] == label]].median() - middle) / spread,
+        p=float((1 + (by_chance >= levels.surprise[0, label]).sum()) / (1 + len(by_chance))),
+        values=values,
+    )
+
+
+def _means(images: Tensor, grid: int) -> Tensor:
+    return functional.adaptive_avg_pool2d(images, grid)
+
+
+def _stand_out(means: Tensor) -> Tensor:
+    """(n, directions, g, g): how far each cell's mean colour (n, 3, g, g) lies from the image's median cell."""
+    red, green, blue = means.unbind(1)
+    axes = [(red - green) / math.sqrt(2), ((red + green) / 2 - blue) / math.sqrt(1.5), means.mean(1)]
+    warm, yellow, light = (axis - axis.flatten(1).median(1).values[:, None, None] for axis in axes)
+    angles = [number * math.pi / 4 for number in range(len(COLOURS))]
+    return torch.stack([*(math.cos(a) * warm + math.sin(a) * yellow for a in angles), light, -light], 1)

@@ -1,0 +1,63 @@
+import pytest
+import torch
+
+from unspur.practice.audit.leak_scores import permuted_labels
+from unspur.practice.audit.rare_marks import DIRECTIONS, rare_mark
+from unspur.practice.audit.rules import grade_rare
+
+
+def cells(n=400, spread=0.02, seed=0):
+    """Grey cells (n, 8, 8, 3) whose colours differ a little."""
+    return 0.5 + spread * torch.randn(n, 8, 8, 3, generator=torch.Generator().manual_seed(seed))
+
+
+def found(images, y, share=0.03):
+    return rare_mark(images, permuted_labels(y, 100, 0), int(y.max()) + 1, share)
+
+
+@pytest.fixture
+def marked():
+    images, y = cells(), torch.arange(400) % 2
+    images[1:41:2, 3, 4] = torch.tensor([0.1, 0.9, 0.1])  # 20 of 200 images of class 1, none of class 0
+    return images, y
+
+
+def test_a_green_cell_in_one_image_of_ten_is_found_with_its_class(marked):
+    mark = found(*marked)
+    assert (mark.label, mark.colour, mark.others) == (1, "green", 0) and mark.marked >= 20
+    assert mark.p == pytest.approx(1 / 101)  # no permutation puts 20 of 20 images into one class
+    assert grade_rare(mark.apart, drawn=False) == "leaks" and grade_rare(mark.apart, drawn=True) == "informative"
+
+
+def test_a_mark_that_both_classes_have_is_none(marked):
+    images, y = marked
+    images[0:40:2, 3, 4] = torch.tensor([0.1, 0.9, 0.1])
+    mark = found(images, y)
+    assert mark is None or grade_rare(mark.apart, drawn=False) == "informative"
+
+
+def test_the_tail_of_a_natural_colour_is_informative_though_one_class_has_it_alone():
+    images, y = cells(), torch.arange(400) % 2
+    greener = torch.rand(200, generator=torch.Generator().manual_seed(1)) * 0.3  # evenly: a slope, no group of its own
+    images[1::2, 2, 2, 1] += greener
+    mark = found(images, y)
+    assert mark.label == 1 and grade_rare(mark.apart, drawn=False) == "informative"
+
+
+def test_fewer_images_than_the_share_are_not_reported(marked):
+    images, y = marked
+    assert found(images, y, share=0.2) is None  # 20 of 200 are 10 %
+
+
+def test_the_region_is_where_the_mark_is():
+    images, y = cells(), torch.arange(400) % 2
+    images[1:41:2, 3, 4] = torch.tensor([0.1, 0.9, 0.1])
+    mark = found(images, y)
+    pictures = torch.full((2, 3, 64, 64), 0.5)
+    pictures[1, :, 40:48, 16:24] = torch.tensor([0.1, 0.9, 0.1])[:, None, None]
+    region = mark.region(pictures)
+    assert not region[0].any() and region[1, 40:48, 16:24].all() and int(region[1].sum()) == 64
+
+
+def test_every_direction_has_a_name():
+    assert len(DIRECTIONS) == 10
