@@ -133,7 +133,7 @@ def test_holes_that_cannot_be_seen_are_no_reason_to_warn():
 def test_restart_trains_what_erm_began_with_by_its_recipe(method):
     session = Session()
     recipe = dataclasses.replace(QUICK, schedule=Cosine())
-    tried = method(erm=recipe, restart=True, threshold=TopK(share=0.25))
+    tried = method(erm=recipe, restart=True, threshold=TopK(share=0.05))
     fit = tried.fit(build(), quarters(), session=session)
     erm, again = (session.history[stage] for stage in ("erm", "iteration-1"))
     assert [line["lr"] for line in again] == [line["lr"] for line in erm] and len(again) == 6

@@ -136,7 +136,7 @@ def test_nothing_from_the_data_or_the_run_is_taken_for_markup(monkeypatch, tmp_p
         ("config.json", "{", "config.json cannot be read as JSON"),
         ("result.json", "{", "result.json cannot be read as JSON"),
         ("result.json", '{"key": "other"}', "method is missing"),
-        ("metrics.jsonl", '{"stage": "erm"}\n{"st', "line 2 is not JSON"),
+        ("metrics.jsonl", '{"stage": "erm"}\n{"st', "line 2, cannot be read as JSON"),
         ("metrics.jsonl", "[1]", "line 1 names no stage"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_folder_as_the_file_to_write_is_an_error_that_names_a_file(tiny_run, t
 
 def test_a_file_where_a_folder_should_be_is_an_error(tiny_run, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnspurError, match=r"Cannot write .*; name another file with --out"):
+    with pytest.raises(UnspurError, match=r"Cannot write .*; name another file"):
         write_report([tiny_run], tmp_path / "file" / "report.html")
 
 

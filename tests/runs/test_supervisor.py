@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,9 @@ def test_processes_that_train_together_do_not_outlive_the_command(tmp_path, end,
     command = ["train", "erm", "parity", *endless, "--devices", "2", "--out", str(tmp_path)]
     path = os.pathsep.join(["src", os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "unspur", *command], env=environment, stderr=subprocess.PIPE
-    ) as parent:
+    started = {"env": environment, "stderr": subprocess.PIPE}
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # what tests in the background are deaf to
+    with subprocess.Popen([sys.executable, "-m", "unspur", *command], preexec_fn=heard, **started) as parent:
         while not (saved := list(tmp_path.glob("*/checkpoints/erm.safetensors"))):
             assert parent.poll() is None, parent.stderr.read()
             time.sleep(0.1)
