@@ -39,6 +39,28 @@ def test_what_another_process_still_writes_is_left_alone(tmp_path, monkeypatch):
     assert not left(tmp_path)
 
 
+def test_what_another_process_took_for_abandoned_is_made_again(tmp_path, monkeypatch):
+    lock, taken = unfinished._lock, []
+
+    def too_late(path, **rest):
+        if not taken:  # deleted between being made and being locked
+            taken.append(path)
+            path.unlink()
+        return lock(path, **rest)
+
+    monkeypatch.setattr(unfinished, "_lock", too_late)
+    with unfinished_file(tmp_path / "a.txt") as file:
+        assert file.exists() and file != taken[0] and left(tmp_path) == [file]
+
+
+def test_a_disk_without_locks_has_one_unfinished_file_all_the_same(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(unfinished, "fcntl", None)
+    monkeypatch.setattr(unfinished, "_file", lambda path, make=unfinished._file: made.append(make(path)) or made[-1])
+    write_text(tmp_path / "a.txt", "whole")
+    assert len(made) == 1 and (tmp_path / "a.txt").read_text() == "whole" and not left(tmp_path)
+
+
 def test_a_link_that_looks_unfinished_is_not_followed(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "kept").write_text("kept")

@@ -13,15 +13,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+# Windows has no such locks: there only a run, an audit or a repair that goes on deletes what was left in its folder.
 try:
     import fcntl
-except (
-    ImportError
-):  # on Windows; there only a run, an audit or a repair that goes on deletes what was left in its folder
+except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 PARTIAL = ".partial-"  # the prefix of what a killed process may leave behind
-ATTEMPTS = 3
 
 _cleared: set[Path] = set()  # folders in which this process has looked
 
@@ -63,18 +61,15 @@ def _file(path: Path) -> Path:
 
 @contextlib.contextmanager
 def _held(parent: Path, make: Callable[[], Path]) -> Iterator[Path]:
-    """What ``make`` makes in ``parent``, locked for as long as the block takes."""
+    """What ``make`` makes in ``parent``, locked for as long as the block takes, where the disk knows locks."""
     clear_abandoned(parent)
-    made, lock = make(), None
-    for _ in range(ATTEMPTS):
-        lock = _lock(made)
-        if lock is not None and made.exists():
-            break
+    made = make()
+    lock = _lock(made, wait=True)
+    while not made.exists():  # another process took it for abandoned before it was locked, and deleted it
         if lock is not None:
             os.close(lock)
-        # Another process looked for what was abandoned before the lock was taken here; or this disk knows no locks.
-        _delete(made)
-        made, lock = make(), None
+        made = make()
+        lock = _lock(made, wait=True)
     try:
         yield made
     finally:
@@ -82,8 +77,8 @@ def _held(parent: Path, make: Callable[[], Path]) -> Iterator[Path]:
             os.close(lock)
 
 
-def _lock(path: Path) -> int | None:
-    """Lock ``path``, a file or a folder; None: it is gone, somebody has it, or this disk knows no locks."""
+def _lock(path: Path, *, wait: bool = False) -> int | None:
+    """Lock ``path``, a file or a folder; None: it is gone, somebody has it and is not waited for, or there are none."""
     if fcntl is None:
         return None
     try:
@@ -91,7 +86,7 @@ def _lock(path: Path) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(handle)
         return None
