@@ -22,22 +22,11 @@ from unspur.practice.audit.evidence import MinedTest, Miner
 from unspur.practice.audit.findings import Finding
 from unspur.practice.audit.looking import as_taken
 from unspur.practice.audit.model import BATCH, Model
-from unspur.practice.audit.quick_model import HeadLoss, fit_head
+from unspur.practice.audit.quick_model import fit_head
+from unspur.train.losses import Loss, cross_entropy, generalised_cross_entropy
 
 FEWEST = 40  # images that halves of are enough to fit a head on
-Q = 0.7  # of the generalised cross-entropy, as in DCWP
-
-
-def _plain(logits: Tensor, y: Tensor) -> Tensor:
-    return functional.cross_entropy(logits, y, reduction="none")
-
-
-def _generalised(logits: Tensor, y: Tensor) -> Tensor:
-    """(1 - p^q) / q, where p is the probability of the label (DCWP, Eq. 13)."""
-    return (1 - (-Q * _plain(logits, y)).exp()) / Q
-
-
-MINERS: dict[Miner, HeadLoss] = {"gce": _generalised, "twins": _plain}
+MINERS: dict[Miner, Loss] = {"gce": generalised_cross_entropy(0.7), "twins": cross_entropy}  # q as in DCWP
 
 
 def mined_tests(
@@ -60,7 +49,7 @@ def mined_tests(
     return tuple(tests)
 
 
-def held_out_mistakes(features: Tensor, y: Tensor, classes: int, loss: HeadLoss, generator: torch.Generator) -> Tensor:
+def held_out_mistakes(features: Tensor, y: Tensor, classes: int, loss: Loss, generator: torch.Generator) -> Tensor:
     """Which images the head gets wrong that was not fitted on them; a coin decides which of two that is."""
     coin = torch.rand(len(y), generator=generator) < 0.5
     wrong = torch.zeros(len(y), dtype=torch.bool)

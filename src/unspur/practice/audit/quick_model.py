@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -11,21 +10,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unspur.core.seeds import seeded, stream
-from unspur.data.base import Dataset, Split
+from unspur.data.base import Batch, Dataset, Split
 from unspur.errors import UnspurError
 from unspur.models.base import head_of
 from unspur.models.efficientnet_lite import EfficientNetLite0
 from unspur.models.inference import WORTH_CONVERTING, fastest
 from unspur.practice.audit.collect import Collected
-from unspur.practice.audit.leak_scores import standardised
 from unspur.practice.audit.model import BATCH, Insight, Model, Predict, module_predict
+from unspur.train.losses import Loss, cross_entropy
 
 FEATURE_SIDE = 128  # pixels that frozen features are computed at
 STRENGTH = 1e-2  # L2 penalty of the logistic head on standardised features
 STEPS = 60  # of L-BFGS
 CLIP = 5.0  # standard deviations that a feature counts at most
-
-HeadLoss = Callable[[Tensor, Tensor], Tensor]  # of logits and labels: a number each
 
 
 class Head(NamedTuple):
@@ -37,8 +34,7 @@ class Head(NamedTuple):
     deviation: Tensor
 
     def __call__(self, features: Tensor) -> Tensor:
-        x = ((features - self.mean) / self.deviation).clamp(-CLIP, CLIP)
-        return x @ self.weight.T + self.bias
+        return _clipped(features, self.mean, self.deviation) @ self.weight.T + self.bias
 
     @torch.no_grad()
     def give(self, net: nn.Module) -> nn.Module:
@@ -90,21 +86,22 @@ def _frozen(classes: int, seed: int) -> tuple[nn.Module, Predict]:
     return net, features
 
 
-def _cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
-    return functional.cross_entropy(logits, y, reduction="none")
+def _clipped(features: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
+    return ((features - mean) / deviation).clamp(-CLIP, CLIP)
 
 
-def fit_head(features: Tensor, y: Tensor, classes: int, loss: HeadLoss = _cross_entropy) -> Head:
+def fit_head(features: Tensor, y: Tensor, classes: int, loss: Loss = cross_entropy) -> Head:
     """Logistic regression with balanced classes on standardised features."""
     mean, deviation = features.mean(0), features.std(0).clamp_min(1e-4)
-    x = standardised(features)
+    x = _clipped(features, mean, deviation)
+    batch = Batch(x, y, torch.arange(len(y)))
     weight, bias = torch.zeros(classes, x.shape[1], requires_grad=True), torch.zeros(classes, requires_grad=True)
     balance = 1 / (classes * torch.bincount(y, minlength=classes).clamp_min(1).float())
     optimiser = torch.optim.LBFGS([weight, bias], max_iter=STEPS, line_search_fn="strong_wolfe")
 
     def value() -> Tensor:
         optimiser.zero_grad()
-        total = (loss(x @ weight.T + bias, y) * balance[y]).sum() + STRENGTH / 2 * (weight**2).sum()
+        total = (loss(x @ weight.T + bias, batch) * balance[y]).sum() + STRENGTH / 2 * (weight**2).sum()
         total.backward()
         return total
 
