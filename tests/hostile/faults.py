@@ -24,6 +24,7 @@ from typing import NamedTuple
 import torch
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+PATIENCE = 600  # seconds after which a process that hangs is ended, and found to have been
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.link", "os.symlink"}
 GROWS = {"open", "os.mkdir", "os.link", "os.symlink"}  # what a full disk refuses
 
@@ -67,6 +68,8 @@ def in_process(work: Callable[[], int], folder: Path, fault: Fault, limit: int |
 def _child(work: Callable[[], int], folder: Path, fault: Fault, limit: int | None, notes: int) -> None:
     out, code = io.StringIO(), 99
     torch.set_num_threads(1)  # the threads of the process that this is a copy of are not here
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(PATIENCE)
     try:
         if limit is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

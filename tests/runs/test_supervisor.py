@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,9 @@ def test_the_cause_is_named_and_not_the_broken_connection_and_nobody_is_left(cop
     assert not multiprocessing.active_children()
 
 
+PATIENCE = 300  # seconds
+
+
 def ranks_of(parent: int) -> set[int]:
     """The processes that ``parent`` started to train in."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
@@ -70,6 +74,8 @@ def test_processes_that_train_together_do_not_outlive_the_command(tmp_path, end,
     started = {"env": environment, "stderr": subprocess.PIPE}
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # what tests in the background are deaf to
     with subprocess.Popen([sys.executable, "-m", "unspur", *command], preexec_fn=heard, **started) as parent:
+        given_up = threading.Timer(PATIENCE, parent.kill)  # so that a deaf command fails this and does not hang it
+        given_up.start()
         while not (saved := list(tmp_path.glob("*/checkpoints/erm.safetensors"))):
             assert parent.poll() is None, parent.stderr.read()
             time.sleep(0.1)
@@ -77,6 +83,7 @@ def test_processes_that_train_together_do_not_outlive_the_command(tmp_path, end,
         assert len(ranks) == 2
         parent.send_signal(end)  # to this process alone, as a scheduler does
         said = parent.stderr.read()  # to its end: also the ranks write there
+        given_up.cancel()
         assert parent.wait() == code and b"Traceback" not in said
     assert not [rank for rank in ranks if alive(rank)]
     before = saved[0].stat().st_mtime_ns
