@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from unspur.models.small_cnn import SmallCNN
 from unspur.runs.config import Config
 from unspur.runs.experiment import run
 
+STRIDE = int(os.environ.get("UNSPUR_STRIDE", "1"))  # on a slow machine: every so many of the places
 LIMITS = (0, 100, 1_000, 10_000, 100_000)  # bytes beyond which no file grows
 
 
@@ -31,12 +34,19 @@ class Hunted(NamedTuple):
     kept: str  # the part of the folder that must be the same afterwards
 
 
+Faulted = tuple[str, Fault, int | None]  # where, what, and bytes beyond which no file grows
+
+
 class Found(NamedTuple):
     """What a hunt tried and found."""
 
     faults: int
     files: int  # that were compared, all faults together
     wrong: list[str]
+
+    def counts(self) -> dict[str, int]:
+        """For the record of what was tried."""
+        return {"tried": self.faults, "well": self.faults - len(self.wrong), "files": self.files}
 
 
 def command(name: str, good: Path) -> Hunted:
@@ -73,6 +83,11 @@ def training(method: str, devices: int) -> Hunted:
     return Hunted(begin, begin, "runs")
 
 
+def chosen(places: Sequence[int], what: str, sample: int | None) -> Sequence[int]:
+    """All places, or as many as ``sample``, the same ones each time that ``what`` is hunted."""
+    return places if sample is None else sorted(random.Random(what).sample(places, min(sample, len(places))))
+
+
 def whole(hunted: Hunted, folder: Path) -> tuple[list[str], dict[str, object]]:
     """The operations of an undisturbed start, and what it leaves."""
     ended = in_process(hunted.begin(folder), folder, Fault())
@@ -82,27 +97,10 @@ def whole(hunted: Hunted, folder: Path) -> tuple[list[str], dict[str, object]]:
     return ended.operations, left
 
 
-def killed(
-    hunted: Hunted, folder: Path, places: Iterable[int], expected: dict[str, object], operations: list[str]
-) -> Found:
+def killed(hunted: Hunted, folder: Path, places: Iterable[int], expected: dict[str, object]) -> Found:
     """Kill it before each of the operations at ``places``, start it again and compare what is left."""
-    wrong, tried, compared = [], 0, 0
-    for place in places:
-        tried += 1
-        own = folder / f"kill-{place}"
-        first = in_process(hunted.begin(own), own, Fault("kill", place))
-        ended = in_process(hunted.again(own), own, Fault())
-        left = contents(own / hunted.kept) if (own / hunted.kept).exists() else {}
-        compared += len(left)
-        where = f"before operation {place} ({operations[place - 1]})"
-        if first.code != -signal.SIGKILL and not _reported(first):
-            wrong.append(f"{where}: it ended with {first.code}: {first.said[-500:]}")
-        elif ended.code != 0:
-            wrong.append(f"{where}: started again it ended with {ended.code}: {ended.said[-500:]}")
-        elif differ := differences(left, expected):
-            wrong.append(f"{where}: {', '.join(differ)} differ")
-        shutil.rmtree(own)
-    return Found(tried, compared, wrong)
+    faults = [(f"before operation {place}", Fault("kill", place), None) for place in places]
+    return _faulted(hunted, folder, faults, expected, lambda ended: ended.code == -signal.SIGKILL or _reported(ended))
 
 
 def _reported(ended: Ended) -> bool:
@@ -114,21 +112,36 @@ def starved(
     hunted: Hunted, folder: Path, places: Iterable[int], expected: dict[str, object], limits: Iterable[int] = LIMITS
 ) -> Found:
     """Let the disk be full from each operation on, or files end at each limit; later there is room again."""
+    faults: list[Faulted] = [(f"full from operation {place}", Fault("full", place), None) for place in places]
+    faults += [(f"no file beyond {limit} bytes", Fault(), limit) for limit in limits]
+    return _faulted(hunted, folder, faults, expected, _spoken)
+
+
+def _spoken(ended: Ended) -> bool:
+    """It ended well, or with a sentence."""
+    return ended.code in (0, 1, 2) and "Traceback" not in ended.said and "error in the program" not in ended.said
+
+
+def _faulted(
+    hunted: Hunted,
+    folder: Path,
+    faults: Iterable[Faulted],
+    expected: dict[str, object],
+    allowed: Callable[[Ended], bool],
+) -> Found:
+    """Meet each fault, which may end only as ``allowed``, start again without one, and compare what is left."""
     wrong, tried, compared = [], 0, 0
-    for fault, limit in [*((Fault("full", place), None) for place in places), *((Fault(), limit) for limit in limits)]:
-        tried += 1
-        own = folder / f"full-{fault.at}-{limit}"
-        work = hunted.begin(own)
-        first = in_process(work, own, fault, limit)
-        # Where all fitted below the limit, there is nothing left to do.
+    for tried, (where, fault, limit) in enumerate(faults, 1):
+        own = folder / str(tried)
+        first = in_process(hunted.begin(own), own, fault, limit)
+        # Where it ended well in spite of the fault, there is nothing left to do.
         ended = first if first.code == 0 else in_process(hunted.again(own), own, Fault())
         left = contents(own / hunted.kept) if (own / hunted.kept).exists() else {}
         compared += len(left)
-        where = f"full from operation {fault.at}" if limit is None else f"no file beyond {limit} bytes"
-        if first.code not in (0, 1, 2) or "Traceback" in first.said or "error in the program" in first.said:
+        if not allowed(first):
             wrong.append(f"{where}: it ended with {first.code}: {first.said[-700:]}")
         elif ended.code != 0:
-            wrong.append(f"{where}: started again it ended with {ended.code}: {ended.said[-500:]}")
+            wrong.append(f"{where}: started again it ended with {ended.code}: {ended.said[-700:]}")
         elif differ := differences(left, expected):
             wrong.append(f"{where}: {', '.join(differ)} differ")
         shutil.rmtree(own)

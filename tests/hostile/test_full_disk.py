@@ -1,28 +1,19 @@
 """On a disk that is full from any write on, what writes says so in a sentence, and works once there is room."""
 
-import os
-import random
-
 import pytest
 
 from hostile.commands import COMMANDS
 from hostile.faults import GROWS
-from hostile.hunts import LIMITS, command, starved, training, whole
+from hostile.hunts import LIMITS, STRIDE, chosen, command, starved, training, whole
 from unspur.methods.catalog import METHODS
-
-STRIDE = int(os.environ.get("UNSPUR_STRIDE", "1"))  # on a slow machine: every so many of the writes
 
 
 def hunt(hunted, folder, note, what, step=1, sample=None, limits=LIMITS):
     operations, expected = whole(hunted, folder / "whole")
     growing = [place for place, operation in enumerate(operations, 1) if operation.split()[0] in GROWS]
     places = growing[:: step * STRIDE]
-    if sample is not None:
-        places = sorted(random.Random(what).sample(places, min(sample, len(places))))
-    found = starved(hunted, folder, places, expected, limits)
-    well = found.faults - len(found.wrong)
-    counts = {"tried": found.faults, "well": well, "files": found.files, "of": len(growing), "stride": step * STRIDE}
-    note("full disk", what, **counts)
+    found = starved(hunted, folder, chosen(places, what, sample), expected, limits)
+    note("full disk", what, **found.counts(), of=len(growing), stride=step * STRIDE)
     assert found.faults and not found.wrong, "\n".join(found.wrong)
 
 

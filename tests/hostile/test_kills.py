@@ -1,16 +1,12 @@
 """Killed before any file operation and started again, everything that writes leaves the same bytes as undisturbed."""
 
-import os
-import random
-
 import pytest
 
 from hostile.commands import COMMANDS
-from hostile.hunts import command, killed, training, whole
+from hostile.hunts import STRIDE, chosen, command, killed, training, whole
 from unspur.methods.catalog import METHODS
 
 QUICK = ("train", "predict", "analyze", "plant")  # of which the ordinary tests have a sample
-STRIDE = int(os.environ.get("UNSPUR_STRIDE", "1"))  # on a slow machine: every so many of the operations
 SEVERAL = [name for name, method in METHODS.items() if not method.one_device]
 EVERY = [*((name, 1) for name in METHODS), *((name, 2) for name in SEVERAL)]
 
@@ -18,12 +14,8 @@ EVERY = [*((name, 1) for name in METHODS), *((name, 2) for name in SEVERAL)]
 def hunt(hunted, folder, note, what, step=1, sample=None):
     operations, expected = whole(hunted, folder / "whole")
     places = range(1 + len(what) % (step * STRIDE), len(operations) + 1, step * STRIDE)
-    if sample is not None:
-        places = sorted(random.Random(what).sample(places, min(sample, len(places))))
-    found = killed(hunted, folder, places, expected, operations)
-    well = found.faults - len(found.wrong)
-    counts = {"tried": found.faults, "well": well, "files": found.files, "of": len(operations), "stride": step * STRIDE}
-    note("kills", what, **counts)
+    found = killed(hunted, folder, chosen(places, what, sample), expected)
+    note("kills", what, **found.counts(), of=len(operations), stride=step * STRIDE)
     assert found.faults and not found.wrong, "\n".join(found.wrong)
 
 
