@@ -5,8 +5,8 @@ from unspur.methods.catalog import METHODS
 from unspur.papers.reproduce import TABLES
 from unspur.runs import defaults
 from unspur.runs.config import Config, configure
-from unspur.runs.defaults import RISING, SetSize, fitted, given_keys, photographs, recipes
-from unspur.train.recipe import SGD, AdamW, Cosine, StepDecay
+from unspur.runs.defaults import RISING, SetSize, fitted, given_keys, photographs
+from unspur.train.recipe import SGD, AdamW, Cosine, StepDecay, recipes
 
 PETS = SetSize(images=1800, classes=2)
 

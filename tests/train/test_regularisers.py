@@ -9,7 +9,9 @@ from torch import nn
 
 from unspur.data.base import Batch, Split
 from unspur.errors import UnspurError
+from unspur.methods.dcwp import DCWP
 from unspur.methods.erm import ERM
+from unspur.parts.mining import GCE
 from unspur.train.loop import train
 from unspur.train.losses import cross_entropy, focal
 from unspur.train.recipe import SGD, Kron
@@ -137,8 +139,9 @@ def test_kron_resumes_to_the_same_bits(tmp_path):
     assert not torch.equal(whole.weight, line().weight)
 
 
+@pytest.mark.parametrize("method", [ERM(erm=Kron()), DCWP(mining=GCE(training=Kron()))], ids=["own", "of a part"])
 @pytest.mark.parametrize("lacks", ["pytorch_optimizer", "opt_einsum"])
-def test_kron_without_a_package_says_what_to_install_before_anything_is_trained(monkeypatch, lacks):
+def test_kron_without_a_package_says_what_to_install_before_anything_is_trained(monkeypatch, lacks, method):
     if lacks == "opt_einsum":
         monkeypatch.setattr(torch.backends.opt_einsum, "is_available", lambda: False)
     else:
@@ -146,7 +149,7 @@ def test_kron_without_a_package_says_what_to_install_before_anything_is_trained(
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == lacks else find(name))
     split = Split(torch.zeros(2, 3), torch.tensor([0, 1]))
     with pytest.raises(UnspurError, match=r"pip install 'unspur\[kron\]'"):
-        ERM(erm=Kron()).require(line(), split)
+        method.require(line(), split)
 
 
 def test_kron_takes_no_more_memory_than_its_factors_on_a_convolution():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, cast, final
 
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ from unspur.parts.mining import Mined
 from unspur.parts.pruning import Masks, pruned_facts
 from unspur.parts.select import Selection
 from unspur.train.losses import Loss, cross_entropy
-from unspur.train.recipe import Recipe
+from unspur.train.recipe import recipes
 from unspur.train.session import Session
 
 
@@ -102,9 +102,8 @@ class Method(abc.ABC):
             devices == 1 or not self.one_device,
             f"{self.name} runs on one device, but got {devices}; use --devices 1.",
         )
-        for option in fields(self):
-            if isinstance(recipe := getattr(self, option.name), Recipe):
-                recipe.require_installed()
+        for _, recipe in recipes(self):
+            recipe.require_installed()
         instead = "use a method that needs none, such as masktune, dcwp or jtt (`unspur methods` lists them)."
         require(
             bool(train.attributes) or not self.needs_groups,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 from unspur.core.options import current_key
@@ -33,7 +33,7 @@ from unspur.models.catalog import arch_named
 from unspur.models.spec import ArchSpec
 from unspur.runs.config import Config, pairs
 from unspur.saliency.threshold import Soft
-from unspur.train.recipe import AdamW, Cosine, Optimiser, Recipe, Schedule, WarmupStableDecay
+from unspur.train.recipe import AdamW, Cosine, Optimiser, Recipe, Schedule, WarmupStableDecay, recipes
 
 S = TypeVar("S")
 
@@ -189,16 +189,6 @@ def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> di
 
 def _steps(recipe: Recipe, size: SetSize) -> int:
     return recipe.epochs * math.ceil(size.images / recipe.batch_size)
-
-
-def recipes(spec: Any, prefix: str = "") -> Iterator[tuple[str, Optimiser]]:
-    """Every recipe of a method, by its key."""
-    for field in fields(spec):
-        value, key = getattr(spec, field.name), prefix + field.name
-        if isinstance(value, Recipe):
-            yield key, value  # type: ignore[misc]
-        elif is_dataclass(value):
-            yield from recipes(value, key + ".")
 
 
 def _with(spec: S, values: Mapping[str, Any], given: frozenset[str]) -> S:

@@ -14,8 +14,9 @@ from unspur.errors import UnspurError, require
 from unspur.methods.base import Method
 from unspur.methods.catalog import METHODS, method_named
 from unspur.runs.config import Config, configure, pairs
-from unspur.runs.defaults import fitted, given_keys, photographs, recipes, with_value
+from unspur.runs.defaults import fitted, given_keys, photographs, with_value
 from unspur.runs.estimate import size_of
+from unspur.train.recipe import recipes
 
 PLAIN = "erm"  # what all others are compared with; its mistakes are the groups where none are known
 

@@ -34,8 +34,8 @@ from unspur.models.base import head_of, memory_format
 from unspur.parts.heads import Head, HeadBatch, Pairs
 from unspur.parts.last_layer import Plan
 from unspur.runs.config import Config
-from unspur.runs.defaults import BATCH, NETWORK, SetSize, fitted, photographs, recipes
-from unspur.train.recipe import Steps
+from unspur.runs.defaults import BATCH, NETWORK, SetSize, fitted, photographs
+from unspur.train.recipe import Steps, recipes
 from unspur.train.session import Session
 
 TIMED = 8  # images of a step that is timed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -273,6 +273,16 @@ class Kron(Recipe):
 
 
 Optimiser = SGD | Adam | AdamW | Kron | Adadelta
+
+
+def recipes(spec: Any, prefix: str = "") -> Iterator[tuple[str, Optimiser]]:
+    """Every recipe among a method's settings and those of its parts, by its key."""
+    for field in fields(spec):
+        value, key = getattr(spec, field.name), prefix + field.name
+        if isinstance(value, Recipe):
+            yield key, value  # type: ignore[misc]
+        elif is_dataclass(value):
+            yield from recipes(value, key + ".")
 
 
 @dataclass(frozen=True)
