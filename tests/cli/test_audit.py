@@ -71,6 +71,11 @@ def one_class(folder):
     write_set(folder / "set", classes=1)
 
 
+def one_folder_and_a_table(folder):
+    one_class(folder)
+    (folder / "set" / "metadata.csv").write_text("filename,label\n")
+
+
 def three_images(folder):
     write_set(folder / "set", classes=3, each=1)
 
@@ -100,6 +105,7 @@ def unreadable_files(folder):
     ("make", "sentence"),
     [
         (one_class, "of 1 class (the largest has 80) only one is so large; add images, or join small classes."),
+        (one_folder_and_a_table, "name one class, 'kind0', and its table metadata.csv may name more; audit "),
         (three_images, "of 3 classes (the largest has 1) none is so large; add images, or join small classes."),
         (thousands_of_classes, "of 2000 classes (the largest has 1) none is so large; add images"),
         (equal_images, "All 50 images are the same; an audit needs images that differ."),

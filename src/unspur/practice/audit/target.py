@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,10 +45,19 @@ def target_named(
         return Target(path.resolve().name, source, train_words(run.run.config.data), model)
     name, spec = data_named(what, settings)
     source = source_of(spec, data_dir)
+    if len(source.classes) == 1 and path.is_dir() and (tables := _tables(path)):
+        raise UnspurError(
+            f"The folders in {what} name one class, '{source.classes[0]}', and its table {tables[0].name} may name "
+            f"more; audit {shlex.quote(str(tables[0]))}."
+        )
     if onnx is None:
         return Target(name, source, train_words(spec), None)
     given = onnx_model(onnx, source.classes)
     return Target(name, replace(source, side=given.side), train_words(spec), given)
+
+
+def _tables(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.iterdir() if each.suffix.lower() in TABLES[:2] and each.is_file())
 
 
 def data_named(what: str, settings: Sequence[str] = ()) -> tuple[str, DataSpec]:
