@@ -96,3 +96,15 @@ def test_a_region_is_pasted_where_the_donor_has_it_and_the_images_own_is_filled(
     swapped = Region(bright).swap(image, donor)
     assert torch.equal(bright(swapped), bright(donor))
     assert torch.allclose(swapped[:, :, 2:4, 2:4], torch.tensor(0.2))
+
+
+def test_a_pixel_is_filled_with_the_mean_of_the_pixels_around_it_that_are_known():
+    image = torch.rand(1, 3, 16, 16, generator=torch.Generator().manual_seed(2)) * 0.4
+    image[:, :, 6:8, 6:9] = 1
+    window = image[:, :, 4:9, 4:9]  # two pixels around (6, 6), of which 2 x 3 are the region's
+    known = window.masked_fill(window == 1, 0).sum((2, 3)) / (25 - 6)
+    assert torch.allclose(Region(bright).remove(image)[:, :, 6, 6], known, atol=1e-5)
+
+
+def test_an_image_that_is_all_region_becomes_black():
+    assert not Region(bright).remove(torch.ones(1, 3, 16, 16)).any()

@@ -39,16 +39,22 @@ class Region:
 
 
 def _surroundings(images: Tensor, known: Tensor) -> Tensor:
-    """Means of known pixels in ever wider windows, until every pixel has one."""
-    filled, reach = torch.zeros_like(images), torch.zeros_like(known)
+    """For pixels that are not known, means of known ones in ever wider windows, until every one has its own."""
+    seen = images * known
+    filled, reach = torch.zeros_like(images), known
     for radius in (2, 4, 8, 16, 32, 64):
-        if radius >= min(images.shape[2:]):
+        if radius >= min(images.shape[2:]) or bool(reach.all()):
             break
-        size = 2 * radius + 1
-        weight = functional.avg_pool2d(known.float(), size, stride=1, padding=radius)
-        value = functional.avg_pool2d(images * known, size, stride=1, padding=radius) / weight.clamp_min(1e-6)
+        weight = _box_means(known.float(), radius)
+        value = _box_means(seen, radius) / weight.clamp_min(1e-6)
         fresh = (weight > 0.05) & ~reach
         filled, reach = torch.where(fresh, value, filled), reach | fresh
-    count = known.sum((2, 3), keepdim=True).clamp_min(1)
-    mean = (images * known).sum((2, 3), keepdim=True) / count
+    mean = seen.sum((2, 3), keepdim=True) / known.sum((2, 3), keepdim=True).clamp_min(1)
     return torch.where(reach, filled, mean)
+
+
+def _box_means(images: Tensor, radius: int) -> Tensor:
+    """The mean of the window around each pixel, black outside: by rows, then columns, as wide windows take long."""
+    size = 2 * radius + 1
+    rows = functional.avg_pool2d(images, (1, size), stride=1, padding=(0, radius))
+    return functional.avg_pool2d(rows, (size, 1), stride=1, padding=(radius, 0))
