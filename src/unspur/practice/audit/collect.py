@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from unspur.core.seeds import stream
+from unspur.core.threads import one_thread_each
 from unspur.data.images.decode import Unreadable
 from unspur.data.images.workers import cores
 from unspur.errors import UnspurError, require
@@ -27,8 +29,8 @@ from unspur.practice.audit.processing_traces import TRACES
 MOST_PICTURES = 5_000  # small copies that are kept for what must look at pixels again; fewer if they are above SIDE
 SIDE = 128  # pixels of the small copies; images that are smaller keep about their size
 LARGEST_SIDE = 256  # of the copies for a model that is used to more pixels
-BATCH = 64
-AHEAD = 2  # batches that are decoded while one is measured
+BATCH = 16  # images that are measured together: what they take fits into the processor's cache
+AHEAD = 2  # batches a core that wait or are measured while others are joined
 
 
 @dataclass(frozen=True)
@@ -53,108 +55,105 @@ class Collected:
 def collect(
     source: Source, *, seed: int = 0, most: int = MOST_IMAGES, progress: Callable[[float], None] = lambda done: None
 ) -> Collected:
-    """Decode and measure at most ``most`` images of ``source``."""
+    """Decode and measure at most ``most`` images of ``source``, some of them at a time on each core."""
     source = sampled(source, most, seed)
     side = _side(source)
     n = len(source.y)
     pictures = min(MOST_PICTURES, MOST_PICTURES * SIDE**2 // side**2)
-    keep = torch.randperm(n, generator=stream(seed, "audit pictures"))[:pictures].sort().values
-    measures = _Measures(set(keep.tolist()))
-    with ThreadPoolExecutor(cores()) as threads:
-        batches = [numbers.tolist() for numbers in torch.arange(n).split(BATCH)]
-        ahead = deque(_begin(source, numbers, side, threads) for numbers in batches[:AHEAD])
-        for place, numbers in enumerate(batches):
-            if place + AHEAD < len(batches):
-                ahead.append(_begin(source, batches[place + AHEAD], side, threads))
-            measures.add(numbers, _items(ahead.popleft()))
-            progress((numbers[-1] + 1) / n)
-    return measures.finish(source)
+    keep = set(torch.randperm(n, generator=stream(seed, "audit pictures"))[:pictures].tolist())
+    batches = [numbers.tolist() for numbers in torch.arange(n).split(BATCH)]
+    parts = []
+    with one_thread_each(), ThreadPoolExecutor(cores()) as threads:
+        waiting: deque[Future[_Part]] = deque()
+        for numbers in batches:
+            waiting.append(threads.submit(_measured, source, numbers, side, keep))
+            if len(waiting) > AHEAD * cores():
+                parts.append(waiting.popleft().result())
+                progress(len(parts) / len(batches))
+        for number, part in enumerate(waiting, len(parts) + 1):
+            parts.append(part.result())
+            progress(number / len(batches))
+    return _joined(source, parts)
 
 
-def _begin(source: Source, numbers: Sequence[int], side: int, threads: ThreadPoolExecutor) -> list[Future[Item]]:
-    return [threads.submit(source.read, number, side) for number in numbers]
+class _Part(NamedTuple):
+    """What is known of some images that lie next to each other; what cannot be read is left out."""
+
+    rows: list[int]  # their numbers
+    facts: list[FileFacts | None]
+    measures: dict[str, Tensor]
+    pictures: list[Tensor]
+    pictured: list[int]  # numbers of the images that have one
+    problems: dict[int, str]
 
 
-def _items(waiting: Sequence[Future[Item]]) -> Iterator[Item | str]:
-    for future in waiting:
+def _measured(source: Source, numbers: Sequence[int], side: int, keep: Container[int]) -> _Part:
+    items: dict[int, Item] = {}
+    problems: dict[int, str] = {}
+    for number in numbers:
         try:
-            yield future.result()
+            items[number] = source.read(number, side)
         except Unreadable as problem:
-            yield str(problem)
+            problems[number] = str(problem)
+    pictured = [number for number in items if number in keep]
+    return _Part(
+        rows=list(items),
+        facts=[item.facts for item in items.values()],
+        measures=_measures(list(items.values())) if items else {},
+        pictures=[items[number].small for number in pictured],
+        pictured=pictured,
+        problems=problems,
+    )
 
 
-class _Measures:
-    """Collects batch by batch; what cannot be read is left out."""
+def _measures(items: Sequence[Item]) -> dict[str, Tensor]:
+    small = torch.stack([item.small for item in items]).float() / 255
+    measures = {"cells": cell_statistics(small), "borders": border_statistics(small)}
+    measures |= {name: measure(small) for name, measure in SCENE.items()}
+    return measures | _traces([item.piece for item in items])
 
-    def __init__(self, keep: set[int]) -> None:
-        self._keep = keep
-        self._rows: list[int] = []
-        self._facts: list[FileFacts | None] = []
-        self._parts: defaultdict[str, list[Tensor]] = defaultdict(list)
-        self._pictures: list[Tensor] = []
-        self._pictured: list[int] = []
-        self._problems: dict[int, str] = {}
 
-    def add(self, numbers: Sequence[int], items: Iterator[Item | str]) -> None:
-        good = []
-        for number, item in zip(numbers, items, strict=True):
-            if isinstance(item, str):
-                self._problems[number] = item
-                continue
-            good.append(item)
-            if number in self._keep:
-                self._pictures.append(item.small)
-                self._pictured.append(len(self._rows))
-            self._rows.append(number)
-            self._facts.append(item.facts)
-        if good:
-            small = torch.stack([item.small for item in good]).float() / 255
-            self._parts["cells"].append(cell_statistics(small))
-            self._parts["borders"].append(border_statistics(small))
-            for name, measure in SCENE.items():
-                self._parts[name].append(measure(small))
-            self._add_traces([item.piece for item in good])
+def _traces(pieces: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Measure pieces of one size together, and put the results back in order."""
+    by_size = defaultdict(list)
+    for number, piece in enumerate(pieces):
+        by_size[piece.shape[-1]].append(number)
+    back = torch.tensor([number for members in by_size.values() for number in members]).argsort()
+    equal = [torch.stack([pieces[number] for number in members]).float() / 255 for members in by_size.values()]
+    return {name: torch.cat([measure(images) for images in equal])[back] for name, measure in TRACES.items()}
 
-    def _add_traces(self, pieces: Sequence[Tensor]) -> None:
-        """Measure pieces of one size together, and put the results back in order."""
-        by_size = defaultdict(list)
-        for number, piece in enumerate(pieces):
-            by_size[piece.shape[-1]].append(number)
-        order = [number for members in by_size.values() for number in members]
-        back = torch.tensor(order).argsort()
-        for name, measure in TRACES.items():
-            parts = [measure(torch.stack([pieces[i] for i in members]).float() / 255) for members in by_size.values()]
-            self._parts[name].append(torch.cat(parts)[back])
 
-    def finish(self, source: Source) -> Collected:
-        if not self._rows:
-            number, problem = next(iter(self._problems.items()))
-            raise UnspurError(
-                f"None of the {len(self._problems):,} images can be decoded (such as {source.names[number]}, which "
-                f"{problem}); fix or replace them."
-            )
-        joined = {name: torch.cat(parts) for name, parts in self._parts.items()}
-        require(
-            bool((joined["cells"] != joined["cells"][:1]).any()),
-            f"All {len(self._rows):,} images are the same; an audit needs images that differ.",
+def _joined(source: Source, parts: Sequence[_Part]) -> Collected:
+    rows = [number for part in parts for number in part.rows]
+    problems = {number: problem for part in parts for number, problem in part.problems.items()}
+    if not rows:
+        number, problem = next(iter(problems.items()))
+        raise UnspurError(
+            f"None of the {len(problems):,} images can be decoded (such as {source.names[number]}, which "
+            f"{problem}); fix or replace them."
         )
-        rows = torch.tensor(self._rows)
-        facts = [fact for fact in self._facts if fact is not None]
-        return Collected(
-            y=source.y[rows],
-            classes=source.classes,
-            names=[source.names[number] for number in self._rows],
-            total=source.total,
-            facts=facts or None,
-            cells=joined["cells"],
-            borders=joined["borders"],
-            scene={name: joined[name] for name in SCENE},
-            traces={name: joined[name] for name in TRACES},
-            flatness=float(joined["parity"][:, -1].median()),
-            pictures=torch.stack(self._pictures),
-            pictured=torch.tensor(self._pictured),
-            unread={source.names[number]: problem for number, problem in self._problems.items()},
-        )
+    full = [part.measures for part in parts if part.measures]
+    joined = {name: torch.cat([measures[name] for measures in full]) for name in full[0]}
+    require(
+        bool((joined["cells"] != joined["cells"][:1]).any()),
+        f"All {len(rows):,} images are the same; an audit needs images that differ.",
+    )
+    place = {number: row for row, number in enumerate(rows)}
+    return Collected(
+        y=source.y[torch.tensor(rows)],
+        classes=source.classes,
+        names=[source.names[number] for number in rows],
+        total=source.total,
+        facts=[fact for part in parts for fact in part.facts if fact is not None] or None,
+        cells=joined["cells"],
+        borders=joined["borders"],
+        scene={name: joined[name] for name in SCENE},
+        traces={name: joined[name] for name in TRACES},
+        flatness=float(joined["parity"][:, -1].median()),
+        pictures=torch.stack([picture for part in parts for picture in part.pictures]),
+        pictured=torch.tensor([place[number] for part in parts for number in part.pictured]),
+        unread={source.names[number]: problem for number, problem in problems.items()},
+    )
 
 
 def _side(source: Source, looked_at: int = 9) -> int:

@@ -99,10 +99,11 @@ def spectrum(y: Tensor, bands: int = 6) -> Tensor:
 
 def compression(images: Tensor) -> Tensor:
     """Traces of blocks of eight pixels: jumps between them against jumps within, coefficients that were cut, steps."""
-    y = grey(images)
-    numbers = [_blocks(y), _blocks(y.transpose(1, 2)), _cut(y), _steps(y)]
-    chroma = images[:, 0] - images[:, 2]
-    return torch.cat([*numbers, _blocks(chroma), _blocks(chroma.transpose(1, 2)), _cut(chroma)], 1)
+    y, chroma = grey(images), images[:, 0] - images[:, 2]
+    sizes = _coefficients(y)
+    numbers = [_blocks(y), _blocks(y.transpose(1, 2)), _cut(y, sizes), _steps(sizes)]
+    numbers += [_blocks(chroma), _blocks(chroma.transpose(1, 2)), _cut(chroma, _coefficients(chroma))]
+    return torch.cat(numbers, 1)
 
 
 def _blocks(y: Tensor) -> Tensor:
@@ -115,22 +116,21 @@ def _blocks(y: Tensor) -> Tensor:
     return torch.cat([at_border, phase.amax(1, keepdim=True) - phase.median(1, keepdim=True).values], 1)
 
 
-def _cut(y: Tensor) -> Tensor:
-    """How many more cosine coefficients vanish in blocks that start at 0 than in blocks that start at 4."""
-    return (_vanishing(y) - _vanishing(y[:, 4:-4, 4:-4])).unsqueeze(1)
+def _cut(y: Tensor, sizes: Tensor) -> Tensor:
+    """How many more cosine coefficients vanish in blocks that start at 0, ``sizes``, than in those that start at 4."""
+    return (_vanishing(sizes) - _vanishing(_coefficients(y[:, 4:-4, 4:-4]))).unsqueeze(1)
 
 
-def _vanishing(y: Tensor) -> Tensor:
-    return (_coefficients(y)[..., 2:, 2:] < 0.5).float().mean((1, 2, 3))
+def _vanishing(sizes: Tensor) -> Tensor:
+    return (sizes[..., 2:, 2:] < 0.5).float().mean((1, 2, 3))
 
 
-def _steps(y: Tensor) -> Tensor:
+def _steps(sizes: Tensor) -> Tensor:
     """Logs of the smallest coefficients that do not vanish, in three bands: what was quantised begins at its step."""
-    size = _coefficients(y)
     band = torch.arange(8).unsqueeze(1) + torch.arange(8)
     numbers = []
     for low, high in ((1, 2), (3, 4), (5, 6)):
-        values = size[..., (band >= low) & (band <= high)].flatten(1)
+        values = sizes[..., (band >= low) & (band <= high)].flatten(1)
         count = (values >= VANISHED).sum(1)
         ordered = torch.where(values >= VANISHED, values, LARGEST_STEP).clamp(max=LARGEST_STEP).sort(1).values
         place = (count.unsqueeze(1) * torch.tensor([0.0, 0.04, 0.1])).long().clamp(max=values.shape[1] - 1)

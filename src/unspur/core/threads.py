@@ -1,0 +1,19 @@
+"""How many threads an operation may use, where several operations run side by side."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """During the block operations use one thread each, also in threads that are started in it: they share the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
