@@ -17,7 +17,7 @@ from unspur.data.files.fetch import DataFiles
 from unspur.errors import RunFailed, UnspurError
 from unspur.evaluation.scores import evaluate
 from unspur.runs.config import configure
-from unspur.runs.experiment import one_class_warnings, run
+from unspur.runs.experiment import run
 from unspur.runs.folder import Run
 
 TINY = ["data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100"]
@@ -284,13 +284,6 @@ def test_a_model_that_predicts_one_class_says_so_in_its_result(tmp_path):
     assert {name: scores["only_class"] for name, scores in result["tests"].items()} == {"original": 1, "biased": 1}
     said = "The model predicts the class '5-9' for every image of test 'original' and 'biased'"
     assert [warning.partition(":")[0] for warning in result["warnings"]].count(said) == 1
-
-
-def test_predicting_one_class_is_said_once_for_all_test_sets_that_it_holds_for():
-    tests = {"a": {"only_class": 1}, "b": {"only_class": 1}, "c": {"only_class": None}}
-    assert one_class_warnings(tests, ("cat", "dog")) == [
-        "The model predicts the class 'dog' for every image of test 'a' and 'b': it tells no classes apart there."
-    ]
 
 
 def test_a_repair_that_changes_no_prediction_says_so(tmp_path):

@@ -2,20 +2,15 @@
 
 import csv
 import shutil
-from dataclasses import replace
 
 import pytest
-import torch
 
 from data.photos import class_folders, photo
-from unspur.core.progress import silent
-from unspur.data.base import Dataset, Split
 from unspur.errors import UnspurError
 from unspur.evaluation import scores
-from unspur.methods.base import Fit
 from unspur.runs.analyze import analyze
 from unspur.runs.config import configure
-from unspur.runs.experiment import _learned_nothing, run
+from unspur.runs.experiment import run
 from unspur.runs.folder import Run
 from unspur.runs.scoring import score_run
 
@@ -227,27 +222,3 @@ def test_train_and_evaluate_predict_each_split_once_for_each_stage(tmp_path, mon
     calls.clear()
     score(folder, None)
     assert len(calls) == len(set(calls)) == 2  # without a threshold nobody needs the validation images
-
-
-class Constant(torch.nn.Module):
-    """Predicts class 1, but for samples whose label it is told to see."""
-
-    def __init__(self, other=None):
-        super().__init__()
-        self.bias, self.other = torch.nn.Parameter(torch.tensor([0.0, 1.0])), other
-
-    def forward(self, x):
-        logits = self.bias.expand(len(x), 2).clone()
-        if self.other is not None:
-            logits[x[:, 0] == self.other, 0] = 2.0
-        return logits
-
-
-def test_a_network_that_learned_nothing_is_said_to_have():
-    train = Split(torch.arange(600.0).reshape(-1, 1), torch.arange(600) % 2)
-    data = Dataset("numbers", train, train.subset(torch.arange(0)), {}, ("even", "odd"))
-    (sentence,) = _learned_nothing(Fit(Constant()), data, silent)
-    assert sentence.startswith("The training ended with a network that predicts the class 'odd' for every training")
-    assert not _learned_nothing(Fit(Constant(other=599.0)), data, silent)  # one sample of 600 is enough
-    of_one_class = replace(data, train=train.subset(torch.arange(1, 600, 2)))
-    assert not _learned_nothing(Fit(Constant()), of_one_class, silent)  # which is right

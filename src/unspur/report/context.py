@@ -23,8 +23,8 @@ from unspur.report.maps import Explainer, explainer
 from unspur.report.pictures import drawable
 from unspur.report.scores import Scored, only_class, scored
 from unspur.report.settings import labels
-from unspur.runs.experiment import one_class_warnings
 from unspur.runs.folder import RESULT, Run
+from unspur.runs.result_warnings import one_class_warnings
 
 LARGE = 64  # pixels: images with a longer side are photographs, and are shown larger
 

@@ -13,12 +13,12 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory
-from unspur.core.progress import Progress, ProgressBar, of_stage, silent
+from unspur.core.progress import Progress, ProgressBar, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
 from unspur.evaluation.attribution_observer import Attributions
-from unspur.evaluation.scores import Predictions, TestScores, only_class
+from unspur.evaluation.scores import Predictions
 from unspur.methods.base import Fit
 from unspur.methods.facts import Facts
 from unspur.parts.mining import mining_quality
@@ -28,6 +28,12 @@ from unspur.runs.estimate import doubts
 from unspur.runs.folder import RESULT, Run
 from unspur.runs.machines import require_devices, require_torchrun
 from unspur.runs.result import ENDED, Result, Status
+from unspur.runs.result_warnings import (
+    lopsided_warnings,
+    no_change_warnings,
+    nothing_learned_warnings,
+    one_class_warnings,
+)
 from unspur.runs.supervisor import together
 from unspur.train.observers import Dynamics, Together
 from unspur.train.session import Session, leave_group
@@ -183,7 +189,7 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
     stages = {name: Predictions(stage, name, progress) for name, stage in fit.stages.items()}
     tests = result.scores(data)
     stored.keep_logits({name: model.logits(data) for name, model in {**stages, RESULT: result}.items()})
-    dead, before = _learned_nothing(fit, data, progress), fit.baseline
+    dead, before = nothing_learned_warnings(fit.model, data, progress), fit.baseline
     few = doubts(SetSize(len(data.train), len(data.classes))) if photographs(stored.config.data) else []
     return {
         "sizes": {"train": len(data.train), "val": len(data.val)},
@@ -194,46 +200,12 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
         "facts": _facts(fit, data),
         "warnings": [
             *few,
-            *dead,
+            *(dead or lopsided_warnings(result, data)),
             *one_class_warnings(tests, data.classes),
-            *(_no_change(stages[before.stage], result, data) if before and before.role == "before" else []),
+            *(no_change_warnings(stages[before.stage], result, data) if before and before.role == "before" else []),
             *fit.warnings,
         ],
     }
-
-
-def one_class_warnings(tests: dict[str, TestScores], classes: tuple[str, ...]) -> list[str]:
-    """A sentence for test sets of several classes on which the model predicts one class whatever it is shown."""
-    said: dict[int, list[str]] = {}
-    for name, scores in tests.items():
-        if (label := scores.get("only_class")) is not None:
-            said.setdefault(label, []).append(f"'{name}'")
-    return [
-        f"The model predicts the class '{classes[label]}' for every image of test {' and '.join(names)}: it tells no "
-        "classes apart there."
-        for label, names in said.items()
-    ]
-
-
-def _learned_nothing(fit: Fit, data: Dataset, progress: Progress) -> list[str]:
-    """A sentence if the network predicts one class for all that it was trained on."""
-    label = only_class(fit.model, data.train, of_stage(progress, "result on train"))
-    if label is None:
-        return []
-    return [
-        f"The training ended with a network that predicts the class '{data.classes[label]}' for every training image: "
-        "it has learned nothing; lower the learning rate (`unspur probe` finds the highest that converges)."
-    ]
-
-
-def _no_change(before: Predictions, after: Predictions, data: Dataset) -> list[str]:
-    """A sentence if a repair predicts what its baseline does for every test image, or validation image if none is."""
-    shown = {f"test '{name}'": test for name, test in data.tests.items() if len(test)} or {"validation": data.val}
-    count = sum(map(len, shown.values()))
-    if not count or any(bool((before.of(s, n).argmax(1) != after.of(s, n).argmax(1)).any()) for n, s in shown.items()):
-        return []
-    images = f"{count:,} images of {' and '.join(shown)}"
-    return [f"The repair changed nothing: the result predicts the same as before for all {images}."]
 
 
 def _facts(fit: Fit, data: Dataset) -> Facts:

@@ -21,9 +21,9 @@ from unspur.evaluation.scores import Predictions
 from unspur.metrics.selective import require_coverage
 from unspur.runs.config import configure_data, with_data_settings
 from unspur.runs.every_image import every_image, named_images
-from unspur.runs.experiment import one_class_warnings
 from unspur.runs.folder import Run
 from unspur.runs.result import Result
+from unspur.runs.result_warnings import one_class_warnings
 
 SPLITTING = ("split", "split_csv", "val", "test", "seed")  # options that say which images are tested on
 
