@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ MOST_PICTURES = 5_000  # small copies that are kept for what must look at pixels
 SIDE = 128  # pixels of the small copies; images that are smaller keep about their size
 LARGEST_SIDE = 256  # of the copies for a model that is used to more pixels
 BATCH = 16  # images that are measured together: what they take fits into the processor's cache
+PICTURES = "pictures"
 AHEAD = 2  # batches a core that wait or are measured while others are joined
 
 
@@ -62,18 +63,18 @@ def collect(
     pictures = min(MOST_PICTURES, MOST_PICTURES * SIDE**2 // side**2)
     keep = set(torch.randperm(n, generator=stream(seed, "audit pictures"))[:pictures].tolist())
     batches = [numbers.tolist() for numbers in torch.arange(n).split(BATCH)]
-    parts = []
+    known = _Known(n, len(keep))
     with one_thread_each(), ThreadPoolExecutor(cores()) as threads:
         waiting: deque[Future[_Part]] = deque()
-        for numbers in batches:
+        for number, numbers in enumerate(batches):
             waiting.append(threads.submit(_measured, source, numbers, side, keep))
             if len(waiting) > AHEAD * cores():
-                parts.append(waiting.popleft().result())
-                progress(len(parts) / len(batches))
-        for number, part in enumerate(waiting, len(parts) + 1):
-            parts.append(part.result())
-            progress(number / len(batches))
-    return _joined(source, parts)
+                known.add(waiting.popleft().result())
+            progress((number + 1 - len(waiting)) / len(batches))
+        while waiting:
+            known.add(waiting.popleft().result())
+            progress(1 - len(waiting) / len(batches))
+    return known.collected(source)
 
 
 class _Part(NamedTuple):
@@ -82,8 +83,7 @@ class _Part(NamedTuple):
     rows: list[int]  # their numbers
     facts: list[FileFacts | None]
     measures: dict[str, Tensor]
-    pictures: list[Tensor]
-    pictured: list[int]  # numbers of the images that have one
+    pictured: list[int]  # numbers of the images of which a small copy is kept
     problems: dict[int, str]
 
 
@@ -96,11 +96,13 @@ def _measured(source: Source, numbers: Sequence[int], side: int, keep: Container
         except Unreadable as problem:
             problems[number] = str(problem)
     pictured = [number for number in items if number in keep]
+    measures = _measures(list(items.values())) if items else {}
+    if pictured:
+        measures[PICTURES] = torch.stack([items[number].small for number in pictured])
     return _Part(
         rows=list(items),
         facts=[item.facts for item in items.values()],
-        measures=_measures(list(items.values())) if items else {},
-        pictures=[items[number].small for number in pictured],
+        measures=measures,
         pictured=pictured,
         problems=problems,
     )
@@ -123,37 +125,63 @@ def _traces(pieces: Sequence[Tensor]) -> dict[str, Tensor]:
     return {name: torch.cat([measure(images) for images in equal])[back] for name, measure in TRACES.items()}
 
 
-def _joined(source: Source, parts: Sequence[_Part]) -> Collected:
-    rows = [number for part in parts for number in part.rows]
-    problems = {number: problem for part in parts for number, problem in part.problems.items()}
-    if not rows:
-        number, problem = next(iter(problems.items()))
-        raise UnspurError(
-            f"None of the {len(problems):,} images can be decoded (such as {source.names[number]}, which "
-            f"{problem}); fix or replace them."
+class _Known:
+    """What is known of all images so far, in tables that are as long as they may get.
+
+    Parts are not kept: between all that is allocated and freed while images are measured they would hold on to several
+    times the memory that they take.
+    """
+
+    def __init__(self, images: int, pictures: int) -> None:
+        self._images, self._pictures = images, pictures
+        self._rows: list[int] = []
+        self._facts: list[FileFacts] = []
+        self._pictured: list[int] = []
+        self._problems: dict[int, str] = {}
+        self._tables: dict[str, Tensor] = {}
+        self._filled: Counter[str] = Counter()
+
+    def add(self, part: _Part) -> None:
+        places = {number: len(self._rows) + place for place, number in enumerate(part.rows)}
+        self._rows += part.rows
+        self._facts += [fact for fact in part.facts if fact is not None]
+        self._pictured += [places[number] for number in part.pictured]
+        self._problems |= part.problems
+        for name, rows in part.measures.items():
+            length = self._pictures if name == PICTURES else self._images
+            if name not in self._tables:
+                self._tables[name] = torch.empty(length, *rows.shape[1:], dtype=rows.dtype)
+            begin = self._filled[name]
+            self._tables[name][begin : begin + len(rows)] = rows
+            self._filled[name] += len(rows)
+
+    def collected(self, source: Source) -> Collected:
+        if not self._rows:
+            number, problem = next(iter(self._problems.items()))
+            raise UnspurError(
+                f"None of the {len(self._problems):,} images can be decoded (such as {source.names[number]}, which "
+                f"{problem}); fix or replace them."
+            )
+        tables = {name: table[: self._filled[name]] for name, table in self._tables.items()}
+        require(
+            bool((tables["cells"] != tables["cells"][:1]).any()),
+            f"All {len(self._rows):,} images are the same; an audit needs images that differ.",
         )
-    full = [part.measures for part in parts if part.measures]
-    joined = {name: torch.cat([measures[name] for measures in full]) for name in full[0]}
-    require(
-        bool((joined["cells"] != joined["cells"][:1]).any()),
-        f"All {len(rows):,} images are the same; an audit needs images that differ.",
-    )
-    place = {number: row for row, number in enumerate(rows)}
-    return Collected(
-        y=source.y[torch.tensor(rows)],
-        classes=source.classes,
-        names=[source.names[number] for number in rows],
-        total=source.total,
-        facts=[fact for part in parts for fact in part.facts if fact is not None] or None,
-        cells=joined["cells"],
-        borders=joined["borders"],
-        scene={name: joined[name] for name in SCENE},
-        traces={name: joined[name] for name in TRACES},
-        flatness=float(joined["parity"][:, -1].median()),
-        pictures=torch.stack([picture for part in parts for picture in part.pictures]),
-        pictured=torch.tensor([place[number] for part in parts for number in part.pictured]),
-        unread={source.names[number]: problem for number, problem in problems.items()},
-    )
+        return Collected(
+            y=source.y[torch.tensor(self._rows)],
+            classes=source.classes,
+            names=[source.names[number] for number in self._rows],
+            total=source.total,
+            facts=self._facts or None,
+            cells=tables["cells"],
+            borders=tables["borders"],
+            scene={name: tables[name] for name in SCENE},
+            traces={name: tables[name] for name in TRACES},
+            flatness=float(tables["parity"][:, -1].median()),
+            pictures=tables[PICTURES],
+            pictured=torch.tensor(self._pictured),
+            unread={source.names[number]: problem for number, problem in self._problems.items()},
+        )
 
 
 def _side(source: Source, looked_at: int = 9) -> int:
