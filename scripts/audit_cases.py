@@ -2,8 +2,8 @@
 
     UNSPUR_DATA=DIR python scripts/audit_cases.py [--out audits] [--only NAME]
 
-`petscapes` and `isic` have real shortcuts; pairs of CIFAR-10 (JPEG) classes, 1,000 images each, are as they come; digits
-are the embedded ones, with the blue square of `biased_mnist` and without. Pages stay in the folder of audits: they show
+`petscapes` and `isic` have real shortcuts; pairs of CIFAR-10 (JPEG) classes, 1,000 images each, are as they come;
+digits are the embedded ones, with the blue square of `biased_mnist` and without. Pages stay in the folder of audits: they show
 images that are not ours to publish. An audit that has ended is read and not repeated. Writes results/audit-cases.json;
 `make results` then writes the table.
 """
@@ -23,11 +23,10 @@ from unspur.practice.audit.stored import audit_into
 from unspur.practice.audit.target import Target, target_named
 from unspur.version import commit
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from audit_sets import base_images, write
 
-FILE = ROOT / "results" / "audit-cases.json"
+FILE = Path(__file__).parents[1] / "results" / "audit-cases.json"
 EACH, SEED = 1000, 2
 PAIRS = {
     "cats, dogs": "cifar 3 5",
