@@ -3,9 +3,9 @@
     UNSPUR_DATA=DIR python scripts/audit_cases.py [--out audits] [--only NAME]
 
 `petscapes` and `isic` have real shortcuts; pairs of CIFAR-10 (JPEG) classes, 1,000 images each, are as they come;
-digits are the embedded ones, with the blue square of `biased_mnist` and without. Pages stay in the folder of audits: they show
-images that are not ours to publish. An audit that has ended is read and not repeated. Writes results/audit-cases.json;
-`make results` then writes the table.
+digits are the embedded ones, with the blue square of `biased_mnist` and without. Pages stay in the folder of audits:
+they show images that are not ours to publish. An audit that has ended is read and not repeated.
+Writes results/audit-cases.json; `make results` then writes the table.
 """
 
 from __future__ import annotations

@@ -132,3 +132,19 @@ def other_rows(lines: Sequence[Line], ours: Sequence[Line]) -> list[list[str]]:
 def _counts(lines: Sequence[Line]) -> list[str]:
     planted, clean = ([line for line in lines if (line["kind"] != "none") is wanted] for wanted in (True, False))
     return [share(sum(line["found"] for line in part), len(part)) for part in (planted, clean)]
+
+
+def case_rows(cases: Sequence[Line]) -> list[list[str]]:
+    """Real sets, a line for each leak and context; a set without any has one line."""
+    rows = []
+    for case in cases:
+        first = [case["case"], f"{case['images']:,}", case["verdict"]]
+        shown = [finding for finding in case["findings"] if finding["grade"] != "informative"]
+        if not shown:
+            rows.append([*first, "", "", "", ""])
+        for finding in shown:
+            follows = finding["reliance"]
+            shares = [f"{100 * follows[key]:.0f} %" for key in ("follows_cue", "control")] if follows else ["", ""]
+            rows.append([*first, finding["what"], f"{finding['tells_label']:.2f}", *shares])
+            first = ["", "", ""]
+    return rows

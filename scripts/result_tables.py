@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from audit_tables import clean_rows, found_rows, missed, other_rows
+from audit_tables import case_rows, clean_rows, found_rows, missed, other_rows
 from large_lr_tables import SCORES, every, overview, published
 from reliability_table import kill_rows, soak_rows, total_rows
 from swap_tables import selection_rows, swap_rows
@@ -338,6 +338,14 @@ def audit_clean() -> list[str]:
     return markdown(["clean sets", "count", "accused", "context", "clean"], clean_rows(read("audit-benchmark")))
 
 
+def audit_cases() -> list[str]:
+    """Real sets: verdict, and of each leak or context how well it tells labels and how far the model follows."""
+    found = read("audit-cases")
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in found["rows"]))
+    headers = ["set", "images", "verdict", "what", "tells the label", "follows the cue", "control"]
+    return [f"`{found['command']}`; commit {commits}.", "", *markdown(headers, case_rows(found["rows"]))]
+
+
 def audit_others() -> list[str]:
     """Other tools on some of the same sets."""
     said = "`python benchmarks/audit.py others`; conflict 5 %, seed 2."
@@ -416,6 +424,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "audit-clean": audit_clean,
     "audit-missed": lambda: missed(read("audit-benchmark")),
     "audit-others": audit_others,
+    "audit-cases": audit_cases,
     "swap": swap,
     "swap-selection": swap_selection,
     "large_lr-table2-colored_mnist": large_lr_table2,
