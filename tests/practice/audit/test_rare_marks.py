@@ -29,6 +29,13 @@ def test_a_green_cell_in_one_image_of_ten_is_found_with_its_class(marked):
     assert grade_rare(mark.apart, drawn=False) == "leaks" and grade_rare(mark.apart, drawn=True) == "informative"
 
 
+def test_a_mark_is_called_what_it_looks_like_and_not_how_it_differs_from_what_is_around_it():
+    images, y = cells(), torch.arange(400) % 2
+    images += torch.tensor([0.3, 0.05, -0.1])  # skin
+    images[1:41:2, 3, 4] = torch.tensor([0.0, 0.6, 0.95])
+    assert found(images, y).colour == "blue"
+
+
 def test_a_mark_that_both_classes_have_is_none(marked):
     images, y = marked
     images[0:40:2, 3, 4] = torch.tensor([0.1, 0.9, 0.1])

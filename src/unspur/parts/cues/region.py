@@ -32,6 +32,10 @@ class Region:
         """The image without its own region, the donor's pasted where the donor has it."""
         return torch.where(self.find(donors).unsqueeze(1), donors, self.remove(images))
 
+    def cover(self, images: Tensor, donors: Tensor, others: Tensor) -> Tensor:
+        """The image with what ``others`` have where the donors have the region: what pasting alone does to an image."""
+        return torch.where(self.find(donors).unsqueeze(1), others, self.remove(images))
+
     def remove(self, images: Tensor) -> Tensor:
         """The region filled from what lies around it."""
         mask = self.find(images).unsqueeze(1)

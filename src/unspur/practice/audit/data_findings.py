@@ -14,7 +14,7 @@ from unspur.parts.cues.region import Region
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.cue_families import SCENE_CUES, TRACE_CUES, TRACE_WORDS
 from unspur.practice.audit.file_facts import properties
-from unspur.practice.audit.findings import Finding, Grade, Kind, Tested
+from unspur.practice.audit.findings import RARE, Finding, Grade, Kind, Tested
 from unspur.practice.audit.fixed_pattern import PatternScores, pattern_scores
 from unspur.practice.audit.image_statistics import GRID, coarser
 from unspur.practice.audit.leak_scores import LeakScores, permutations_for, permuted_labels, separation_of
@@ -113,7 +113,7 @@ def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]
 
 
 # Of leaks, those with a place come first, and traces that any processing leaves last: others say what was done.
-ORDER = {"pattern": 0, "place": 0, "moving": 1, "rare": 1, "compression": 3, "parity": 3, "decoded": 4}
+ORDER = {"pattern": 0, "place": 0, "moving": 1, RARE: 1, "compression": 3, "parity": 3, "decoded": 4}
 
 
 def _gravity(finding: Finding) -> tuple[int, int, float]:
@@ -235,7 +235,7 @@ class _Maker:
         name, has = data.classes[mark.label], f"{mark.marked:,} of {own:,} images"
         return Finding(
             kind="place",
-            family="rare",
+            family=RARE,
             what=f"a {mark.colour} mark that {has} of {name} have, and {mark.others:,} of {n - own:,} others",
             grade=grade_rare(mark.apart, drawn=self.drawn),
             tells_label=balanced,

@@ -18,6 +18,7 @@ from unspur.practice.audit.evidence import Evidence, EvidenceJSON
 Kind = Literal["place", "image", "file"]
 Grade = Literal["informative", "context", "leaks"]  # of a finding; the model can turn it into `leans`
 Verdict = Literal["clean", "context", "leaks", "leans"]
+RARE = "rare"  # the family of marks that few images of one class have
 LEANS = 0.05  # how much more often a model must follow a cue than the control to lean on it
 
 

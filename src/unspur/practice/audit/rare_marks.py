@@ -6,6 +6,7 @@ from the tails that natural colours have by how far out its images lie: a group 
 
 from __future__ import annotations
 
+import colorsys
 import math
 from typing import NamedTuple
 
@@ -17,6 +18,18 @@ from unspur.practice.audit.image_statistics import GRID
 
 COLOURS = ("red", "orange", "yellow", "yellow-green", "green", "cyan", "blue", "purple")  # 45 degrees apart
 DIRECTIONS = (*COLOURS, "light", "dark")
+HUES = (
+    (15, "red"),
+    (45, "orange"),
+    (70, "yellow"),
+    (165, "green"),
+    (190, "cyan"),
+    (260, "blue"),
+    (320, "purple"),
+    (345, "pink"),
+    (361, "red"),
+)  # degrees at which a name ends
+GREY = 0.15  # saturation below which a colour has no name of its own
 RATIO = 8.0  # how much larger the share of the class must be than that of all other images
 RARE = 0.2  # of all images: what more of them show is not rare
 FEWEST = 10  # images with the mark
@@ -35,10 +48,13 @@ class RareMark(NamedTuple):
     apart: float  # the median marked image above the class's median, in robust deviations
     p: float  # against permuted labels, corrected over directions and classes
     values: Tensor  # (n,) what is compared with the level
+    shown: tuple[float, float, float]  # the median colour of the cells that show it most
 
     @property
     def colour(self) -> str:
-        return DIRECTIONS[self.direction]
+        """What it looks like, not its direction, which is relative: on red skin blue lies towards green."""
+        named = DIRECTIONS[self.direction]
+        return colour_name(*self.shown) if named in COLOURS else named
 
     def region(self, images: Tensor) -> Tensor:
         """Where images (floats, n x 3 x h x w) show the mark: booleans (n, h, w)."""
@@ -65,12 +81,13 @@ def rare_mark(cells: Tensor, labels: Tensor, classes: int, least_share: float) -
     them. For each direction and class the level is the lowest at which the class's share is ``RATIO`` times that of the
     others; p is the share of permutations in which some direction and class is as surprising.
     """
-    values, y = _stand_out(cells.permute(0, 3, 1, 2)).flatten(2).amax(2), labels[:, 0]
+    (values, most), y = _stand_out(cells.permute(0, 3, 1, 2)).flatten(2).max(2), labels[:, 0]
     orders = values.argsort(0, descending=True)
     found = [_levels(labels[order], classes, least_share) for order in orders.T]
+    shown = cells.flatten(1, 2).gather(1, most.unsqueeze(2).expand(-1, -1, 3))
     by_chance = torch.stack([levels.surprise.amax(1)[1:] for levels in found]).amax(0)
     marks = [
-        _mark(values[:, direction], orders[:, direction], levels, y, label, direction, by_chance)
+        _mark(values[:, direction], orders[:, direction], levels, y, label, direction, by_chance, shown)
         for direction, levels in enumerate(found)
         for label in levels.inside[0].nonzero().flatten().tolist()
     ]
@@ -109,9 +126,18 @@ def _choose(n: int, k: Tensor) -> Tensor:
 
 
 def _mark(
-    values: Tensor, order: Tensor, levels: Levels, y: Tensor, label: int, direction: int, by_chance: Tensor
+    values: Tensor,
+    order: Tensor,
+    levels: Levels,
+    y: Tensor,
+    label: int,
+    direction: int,
+    by_chance: Tensor,
+    shown: Tensor,  # (n, directions, 3) the colour of the cell that lies furthest in each direction
 ) -> RareMark:
     own, above = values[y == label], order[: int(levels.place[0, label])]
+    marked = above[y[above] == label]
+    red, green, blue = shown[marked, direction].median(0).values.tolist()
     middle = own.median()
     spread = max(float(1.4826 * (own - middle).abs().median()), float(own.std()) / 4, LEAST)
     return RareMark(
@@ -120,10 +146,23 @@ def _mark(
         level=float(values[above[-1]]) - 1e-6,
         marked=int(levels.inside[0, label]),
         others=int(levels.outside[0, label]),
-        apart=float(values[above[y[above] == label]].median() - middle) / spread,
+        apart=float(values[marked].median() - middle) / spread,
         p=float((1 + (by_chance >= levels.surprise[0, label]).sum()) / (1 + len(by_chance))),
         values=values,
+        shown=(red, green, blue),
     )
+
+
+def colour_name(red: float, green: float, blue: float) -> str:
+    """A plain name of a colour in [0, 1].
+
+    >>> colour_name(0.0, 0.6, 0.95), colour_name(0.9, 0.2, 0.1), colour_name(0.5, 0.5, 0.52)
+    ('blue', 'red', 'grey')
+    """
+    hue, saturation, _ = colorsys.rgb_to_hsv(red, green, blue)
+    if saturation < GREY:
+        return "grey"
+    return next(name for end, name in HUES if 360 * hue < end)
 
 
 def _means(images: Tensor, grid: int) -> Tensor:

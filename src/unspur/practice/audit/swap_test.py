@@ -1,23 +1,28 @@
 """The swap test: give an image the cue of another class; does the prediction follow?
 
 The control gives it the cue of another image of its own class, so that the harm which swapping itself does to an image
-counts on both sides.
+counts on both sides. A mark that few images of one class have is pasted from these into images of other classes; there
+the control covers the same place with an ordinary image of the own class.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from unspur.core.seeds import stream
+from unspur.parts.cues.base import Cue
+from unspur.parts.cues.region import Region
 from unspur.practice.audit.collect import Collected
-from unspur.practice.audit.findings import Finding, Reliance
+from unspur.practice.audit.findings import RARE, Finding, Reliance
 from unspur.practice.audit.model import BATCH, Model
 from unspur.practice.audit.suspects import contradiction
 
 MOST = 400  # images that cues are swapped into
+FEWEST = 2  # donors of a class
 RESAMPLES = 1_000  # of the bootstrap
 
 
@@ -30,18 +35,27 @@ def swap_test(model: Model, finding: Finding, data: Collected, *, seed: int = 0)
         return None
     generator, differences, follows, controls = stream(seed, "swap test"), [], 0.0, 0.0
     for predict, part in zip(model.predict, model.parts, strict=True):
-        chosen, (wanted, other, own) = _drawn(model, part, finding, data, generator)
-        if other is None or own is None:
+        drawn = _drawn(model, part, finding, data, generator)
+        if drawn is None:
             return None
-        for rows in torch.arange(len(chosen)).split(BATCH):
-            images, foreign, same = (data.pictures[part[index[rows]]].float() / 255 for index in (chosen, other, own))
-            followed = predict(finding.cue.swap(images, foreign)).argmax(1) == wanted[rows]
-            stayed = predict(finding.cue.swap(images, same)).argmax(1) == wanted[rows]
+        for rows in torch.arange(len(drawn.chosen)).split(BATCH):
+            images, foreign, same = (
+                data.pictures[part[index[rows]]].float() / 255 for index in (drawn.chosen, drawn.other, drawn.own)
+            )
+            followed = predict(finding.cue.swap(images, foreign)).argmax(1) == drawn.wanted[rows]
+            stayed = predict(_control(finding, finding.cue, images, foreign, same)).argmax(1) == drawn.wanted[rows]
             differences.append(followed.float() - stayed.float())
             follows, controls = follows + float(followed.sum()), controls + float(stayed.sum())
     difference = torch.cat(differences)
     n = len(difference)
     return Reliance(follows / n, controls / n, bootstrap(difference, generator), n)
+
+
+def _control(finding: Finding, cue: Cue, images: Tensor, foreign: Tensor, same: Tensor) -> Tensor:
+    """The images with the cue of their own class, or with the place of a rare mark covered."""
+    if finding.family == RARE and isinstance(cue, Region):
+        return cue.cover(images, foreign, same)
+    return cue.swap(images, same)
 
 
 class Swap(NamedTuple):
@@ -59,42 +73,65 @@ class Swap(NamedTuple):
 def swap_examples(model: Model, finding: Finding, data: Collected, *, seed: int = 0) -> list[Swap]:
     """The first images that ``swap_test`` swaps the cue of; none where it cannot."""
     part, predict = model.parts[0], model.predict[0]
-    chosen, (wanted, other, _) = _drawn(model, part, finding, data, stream(seed, "swap test"))
-    if finding.cue is None or other is None:
+    drawn = _drawn(model, part, finding, data, stream(seed, "swap test"))
+    if finding.cue is None or drawn is None:
         return []
     rows = slice(0, BATCH)
-    images, donors = (data.pictures[part[index[rows]]].float() / 255 for index in (chosen, other))
+    images, donors = (data.pictures[part[index[rows]]].float() / 255 for index in (drawn.chosen, drawn.other))
     changed = finding.cue.swap(images, donors)
-    labels = data.y[data.pictured[part[chosen[rows]]]]
+    labels = data.y[data.pictured[part[drawn.chosen[rows]]]]
     before, after = predict(images).argmax(1), predict(changed).argmax(1)
-    codes = torch.stack([labels, wanted[rows], before, after], 1).tolist()
+    codes = torch.stack([labels, drawn.wanted[rows], before, after], 1).tolist()
     return [Swap(a, b, c, *four) for a, b, c, four in zip(images, donors, changed, codes, strict=True)]
 
 
-def _drawn(
-    model: Model, part: Tensor, finding: Finding, data: Collected, generator: torch.Generator
-) -> tuple[Tensor, tuple[Tensor, Tensor | None, Tensor | None]]:
-    """Which pictures of ``part`` get a cue, the class that it comes from, and donors that show the usual one."""
+class _Drawn(NamedTuple):
+    """Places in a part of the pictures: which get a cue, the class that it comes from, and donors."""
+
+    chosen: Tensor
+    wanted: Tensor
+    other: Tensor  # donors of the wanted class
+    own: Tensor  # donors of the image's own class
+
+
+def _drawn(model: Model, part: Tensor, finding: Finding, data: Collected, generator: torch.Generator) -> _Drawn | None:
+    """Donors show the cue that is usual in their class, or the mark that is rare; None where these are too few."""
+    y, classes, most = data.y[data.pictured[part]], len(data.classes), MOST // len(model.parts)
+    if finding.family == RARE:
+        margins = torch.zeros(len(data.y), classes)
+        margins[finding.index] = finding.margins
+        return _drawn_for_mark(y, margins[data.pictured[part]], most, generator)
     usual = torch.ones(len(data.y), dtype=torch.bool)
     usual[finding.index] = contradiction(finding, data.y) <= 0
-    y, good = data.y[data.pictured[part]], usual[data.pictured[part]]
-    chosen = torch.randperm(len(part), generator=generator)[: MOST // len(model.parts)]
-    return chosen, _donors(y, good, chosen, len(data.classes), generator)
-
-
-def _donors(
-    y: Tensor, good: Tensor, chosen: Tensor, classes: int, generator: torch.Generator
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """For each chosen image another class, a donor of that class, and a donor of its own class."""
+    good = usual[data.pictured[part]]
+    chosen = torch.randperm(len(part), generator=generator)[:most]
     pools = [((y == label) & good).nonzero().squeeze(1) for label in range(classes)]
-    if min(len(pool) for pool in pools) < 2:
-        return y, None, None
-    shift = torch.randint(1, classes, (len(chosen),), generator=generator)
-    wanted = (y[chosen] + shift) % classes
+    if min(len(pool) for pool in pools) < FEWEST:
+        return None
+    wanted = (y[chosen] + torch.randint(1, classes, (len(chosen),), generator=generator)) % classes
     draw = torch.rand(2, len(chosen), generator=generator)
-    other = torch.stack([pools[int(k)][int(u * len(pools[int(k)]))] for k, u in zip(wanted, draw[0], strict=True)])
-    own = torch.stack([pools[int(k)][int(u * len(pools[int(k)]))] for k, u in zip(y[chosen], draw[1], strict=True)])
-    return wanted, other, own
+    return _Drawn(chosen, wanted, _picked(pools, wanted, draw[0]), _picked(pools, y[chosen], draw[1]))
+
+
+def _drawn_for_mark(y: Tensor, margins: Tensor, most: int, generator: torch.Generator) -> _Drawn | None:
+    """Images without the mark, of other classes than the one that has it; donors with it, and ordinary ones."""
+    label, has = int(margins.amax(0).argmax()), margins.amax(1) > 0
+    marked = (has & (y == label)).nonzero().squeeze(1)
+    pools = {other: ((y == other) & ~has).nonzero().squeeze(1) for other in y.unique().tolist() if other != label}
+    if len(marked) < FEWEST or min(map(len, pools.values()), default=0) < FEWEST:
+        return None
+    plain = torch.cat(list(pools.values()))
+    chosen = plain[torch.randperm(len(plain), generator=generator)[:most]]
+    draw = torch.rand(2, len(chosen), generator=generator)
+    wanted = torch.full_like(chosen, label)
+    return _Drawn(chosen, wanted, _picked({label: marked}, wanted, draw[0]), _picked(pools, y[chosen], draw[1]))
+
+
+def _picked(pools: Sequence[Tensor] | Mapping[int, Tensor], labels: Tensor, draw: Tensor) -> Tensor:
+    """For each label one of its pool, by a number in [0, 1)."""
+    return torch.stack(
+        [pools[label][int(u * len(pools[label]))] for label, u in zip(labels.tolist(), draw, strict=True)]
+    )
 
 
 def bootstrap(values: Tensor, generator: torch.Generator) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from unspur.practice.audit.findings import Finding, Verdict
+from unspur.practice.audit.findings import RARE, Finding, Verdict
 
 REPAIR = "unspur repair"
 TRAIN = "unspur train erm"
@@ -61,9 +61,7 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
 
 def _told(finding: Finding) -> str:
     """What the finding tells by itself; of a rare mark its own words say more than an accuracy near chance."""
-    return (
-        "" if finding.family == "rare" else f", which tells the label of {finding.tells_label:.0%} of images by itself"
-    )
+    return "" if finding.family == RARE else f", which tells the label of {finding.tells_label:.0%} of images by itself"
 
 
 def _use(finding: Finding, model: str | None) -> str:
