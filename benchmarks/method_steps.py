@@ -5,8 +5,8 @@ python benchmarks/method_steps.py
 All are the library's own trainings with SGD, one thread, on noise in ten classes and ten domains (cnn3, 28x28, batch
 128). Time is what the processor worked, so that other work on the machine does not count. A forward pass without
 gradients and a whole step of plain training are measured in the same rounds; what lies between is a backward pass.
-`ule` and `dcwp` have benchmarks of their own; `dfr`, `dispel`, `afr`, `masktune` and `jtt` train networks as plain
-training does.
+`ule` and `dcwp` have benchmarks of their own; what trains networks as plain training does, one or several, is left out:
+`dfr`, `dispel`, `afr`, `masktune`, `jtt`, `eiil`, `spare`, `ssa` and `xrm`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ ONCE = SGD(lr=1e-3, epochs=1, batch_size=BATCH)
 
 # Forward and backward passes of a whole batch in a step. w2d: one look at all samples; then, of a third of them, two
 # passes forward, two back, and one from the label's logit back to the map, next to nothing.
-PASSES = {"asam": (2.0, 2.0), "w2d": (1 + 2 / 3, 2 / 3)}
+PASSES = {"asam": (2.0, 2.0), "disent": (2.0, 2.0), "lff": (2.0, 2.0), "w2d": (1 + 2 / 3, 2 / 3)}
+ELSEWHERE = ("eiil", "jtt", "spare", "ssa", "ule", "xrm")
 COMPARED = tuple(
     name
     for name, method in METHODS.items()
-    if any(field.name == "training" for field in dataclasses.fields(method)) and name not in ("jtt", "ule")
+    if any(field.name == "training" for field in dataclasses.fields(method))
+    and name not in ("eiil", "jtt", "ule", "xrm")
 )
 
 

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from unspur.methods.cvar_dro import CVaRDRO
     from unspur.methods.dcwp import DCWP
     from unspur.methods.dfr import DFR
+    from unspur.methods.disent import DisEnt
     from unspur.methods.dispel import DISPEL
+    from unspur.methods.eiil import EIIL
+    from unspur.methods.end import EnD
     from unspur.methods.erm import ERM
     from unspur.methods.fish import Fish
     from unspur.methods.focal import Focal
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from unspur.methods.irm import IRM
     from unspur.methods.jtt import JTT
     from unspur.methods.large_lr import LargeLR
+    from unspur.methods.lff import LfF
     from unspur.methods.lisa import LISA
     from unspur.methods.masktune import MaskTune
     from unspur.methods.mixup import Mixup
@@ -45,11 +49,16 @@ if TYPE_CHECKING:
     from unspur.methods.mmd_aae import MMDAAE
     from unspur.methods.mrm import MRM
     from unspur.methods.randmask import RandMask
+    from unspur.methods.rebias import ReBias
+    from unspur.methods.spare import SPARE
     from unspur.methods.spectral_decoupling import SpectralDecoupling
+    from unspur.methods.ssa import SSA
+    from unspur.methods.ula import ULA
     from unspur.methods.ule import ULE
     from unspur.methods.ule_last_layer import ULELastLayer
     from unspur.methods.vrex import VREx
     from unspur.methods.w2d import W2D
+    from unspur.methods.xrm import XRM
     from unspur.models.base import penultimate
     from unspur.models.catalog import build_model
     from unspur.models.foreign import wrap
@@ -73,7 +82,10 @@ _PUBLIC = {
     "DFR": "unspur.methods.dfr",
     "DISPEL": "unspur.methods.dispel",
     "Dataset": "unspur.data.base",
+    "DisEnt": "unspur.methods.disent",
+    "EIIL": "unspur.methods.eiil",
     "ERM": "unspur.methods.erm",
+    "EnD": "unspur.methods.end",
     "Fish": "unspur.methods.fish",
     "Fit": "unspur.methods.base",
     "Focal": "unspur.methods.focal",
@@ -83,6 +95,7 @@ _PUBLIC = {
     "JTT": "unspur.methods.jtt",
     "LISA": "unspur.methods.lisa",
     "LargeLR": "unspur.methods.large_lr",
+    "LfF": "unspur.methods.lff",
     "MMD": "unspur.methods.mmd",
     "MMDAAE": "unspur.methods.mmd_aae",
     "MRM": "unspur.methods.mrm",
@@ -90,13 +103,18 @@ _PUBLIC = {
     "Mixup": "unspur.methods.mixup",
     "Predictor": "unspur.evaluation.abstention",
     "RandMask": "unspur.methods.randmask",
+    "ReBias": "unspur.methods.rebias",
     "SGD": "unspur.train.recipe",
+    "SPARE": "unspur.methods.spare",
+    "SSA": "unspur.methods.ssa",
     "SpectralDecoupling": "unspur.methods.spectral_decoupling",
     "Split": "unspur.data.base",
+    "ULA": "unspur.methods.ula",
     "ULE": "unspur.methods.ule",
     "ULELastLayer": "unspur.methods.ule_last_layer",
     "VREx": "unspur.methods.vrex",
     "W2D": "unspur.methods.w2d",
+    "XRM": "unspur.methods.xrm",
     "build_model": "unspur.models.catalog",
     "cam": "unspur.saliency.cam",
     "evaluate": "unspur.evaluation.scores",
@@ -113,6 +131,7 @@ __all__ = [
     "DCWP",
     "DFR",
     "DISPEL",
+    "EIIL",
     "ERM",
     "IRM",
     "JTT",
@@ -121,8 +140,12 @@ __all__ = [
     "MMDAAE",
     "MRM",
     "SGD",
+    "SPARE",
+    "SSA",
+    "ULA",
     "ULE",
     "W2D",
+    "XRM",
     "Adadelta",
     "Adam",
     "AdamW",
@@ -132,16 +155,20 @@ __all__ = [
     "CausIRLMMD",
     "ClassBalanced",
     "Dataset",
+    "DisEnt",
+    "EnD",
     "Fish",
     "Fit",
     "Focal",
     "GroupBalanced",
     "GroupDRO",
     "LargeLR",
+    "LfF",
     "MaskTune",
     "Mixup",
     "Predictor",
     "RandMask",
+    "ReBias",
     "SpectralDecoupling",
     "Split",
     "ULELastLayer",

@@ -14,7 +14,10 @@ from unspur.methods.coral import CORAL
 from unspur.methods.cvar_dro import CVaRDRO
 from unspur.methods.dcwp import DCWP
 from unspur.methods.dfr import DFR
+from unspur.methods.disent import DisEnt
 from unspur.methods.dispel import DISPEL
+from unspur.methods.eiil import EIIL
+from unspur.methods.end import EnD
 from unspur.methods.erm import ERM
 from unspur.methods.fish import Fish
 from unspur.methods.focal import Focal
@@ -23,6 +26,7 @@ from unspur.methods.groupdro import GroupDRO
 from unspur.methods.irm import IRM
 from unspur.methods.jtt import JTT
 from unspur.methods.large_lr import LargeLR
+from unspur.methods.lff import LfF
 from unspur.methods.lisa import LISA
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mixup import Mixup
@@ -30,12 +34,17 @@ from unspur.methods.mmd import MMD
 from unspur.methods.mmd_aae import MMDAAE
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
+from unspur.methods.rebias import ReBias
+from unspur.methods.spare import SPARE
 from unspur.methods.spectral_decoupling import SpectralDecoupling
+from unspur.methods.ssa import SSA
 from unspur.methods.swap import Swap
+from unspur.methods.ula import ULA
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.methods.vrex import VREx
 from unspur.methods.w2d import W2D
+from unspur.methods.xrm import XRM
 
 METHODS: dict[str, type[Method]] = {
     "afr": AFR,
@@ -48,7 +57,10 @@ METHODS: dict[str, type[Method]] = {
     "cvar_dro": CVaRDRO,
     "dcwp": DCWP,
     "dfr": DFR,
+    "disent": DisEnt,
     "dispel": DISPEL,
+    "eiil": EIIL,
+    "end": EnD,
     "erm": ERM,
     "fish": Fish,
     "focal": Focal,
@@ -57,6 +69,7 @@ METHODS: dict[str, type[Method]] = {
     "irm": IRM,
     "jtt": JTT,
     "large_lr": LargeLR,
+    "lff": LfF,
     "lisa": LISA,
     "masktune": MaskTune,
     "mixup": Mixup,
@@ -64,12 +77,17 @@ METHODS: dict[str, type[Method]] = {
     "mmd_aae": MMDAAE,
     "mrm": MRM,
     "randmask": RandMask,
+    "rebias": ReBias,
+    "spare": SPARE,
     "spectral_decoupling": SpectralDecoupling,
+    "ssa": SSA,
     "swap": Swap,
+    "ula": ULA,
     "ule": ULE,
     "ule_last_layer": ULELastLayer,
     "vrex": VREx,
     "w2d": W2D,
+    "xrm": XRM,
 }
 
 
