@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from unspur.methods.coral import CORAL
     from unspur.methods.cvar_dro import CVaRDRO
     from unspur.methods.dcwp import DCWP
+    from unspur.methods.deep_gamblers import DeepGamblers
     from unspur.methods.dfr import DFR
     from unspur.methods.disent import DisEnt
     from unspur.methods.dispel import DISPEL
+    from unspur.methods.divdis import DivDis
+    from unspur.methods.ee import EE
     from unspur.methods.eiil import EIIL
     from unspur.methods.end import EnD
     from unspur.methods.erm import ERM
@@ -48,8 +51,11 @@ if TYPE_CHECKING:
     from unspur.methods.mmd import MMD
     from unspur.methods.mmd_aae import MMDAAE
     from unspur.methods.mrm import MRM
+    from unspur.methods.osp import OSP
     from unspur.methods.randmask import RandMask
     from unspur.methods.rebias import ReBias
+    from unspur.methods.selectivenet import SelectiveNet
+    from unspur.methods.softmax_response import SoftmaxResponse
     from unspur.methods.spare import SPARE
     from unspur.methods.spectral_decoupling import SpectralDecoupling
     from unspur.methods.ssa import SSA
@@ -82,7 +88,10 @@ _PUBLIC = {
     "DFR": "unspur.methods.dfr",
     "DISPEL": "unspur.methods.dispel",
     "Dataset": "unspur.data.base",
+    "DeepGamblers": "unspur.methods.deep_gamblers",
     "DisEnt": "unspur.methods.disent",
+    "DivDis": "unspur.methods.divdis",
+    "EE": "unspur.methods.ee",
     "EIIL": "unspur.methods.eiil",
     "ERM": "unspur.methods.erm",
     "EnD": "unspur.methods.end",
@@ -101,12 +110,15 @@ _PUBLIC = {
     "MRM": "unspur.methods.mrm",
     "MaskTune": "unspur.methods.masktune",
     "Mixup": "unspur.methods.mixup",
+    "OSP": "unspur.methods.osp",
     "Predictor": "unspur.evaluation.abstention",
     "RandMask": "unspur.methods.randmask",
     "ReBias": "unspur.methods.rebias",
     "SGD": "unspur.train.recipe",
     "SPARE": "unspur.methods.spare",
     "SSA": "unspur.methods.ssa",
+    "SelectiveNet": "unspur.methods.selectivenet",
+    "SoftmaxResponse": "unspur.methods.softmax_response",
     "SpectralDecoupling": "unspur.methods.spectral_decoupling",
     "Split": "unspur.data.base",
     "ULA": "unspur.methods.ula",
@@ -131,6 +143,7 @@ __all__ = [
     "DCWP",
     "DFR",
     "DISPEL",
+    "EE",
     "EIIL",
     "ERM",
     "IRM",
@@ -139,6 +152,7 @@ __all__ = [
     "MMD",
     "MMDAAE",
     "MRM",
+    "OSP",
     "SGD",
     "SPARE",
     "SSA",
@@ -155,7 +169,9 @@ __all__ = [
     "CausIRLMMD",
     "ClassBalanced",
     "Dataset",
+    "DeepGamblers",
     "DisEnt",
+    "DivDis",
     "EnD",
     "Fish",
     "Fit",
@@ -169,6 +185,8 @@ __all__ = [
     "Predictor",
     "RandMask",
     "ReBias",
+    "SelectiveNet",
+    "SoftmaxResponse",
     "SpectralDecoupling",
     "Split",
     "ULELastLayer",

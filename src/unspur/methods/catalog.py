@@ -13,9 +13,12 @@ from unspur.methods.class_balanced import ClassBalanced
 from unspur.methods.coral import CORAL
 from unspur.methods.cvar_dro import CVaRDRO
 from unspur.methods.dcwp import DCWP
+from unspur.methods.deep_gamblers import DeepGamblers
 from unspur.methods.dfr import DFR
 from unspur.methods.disent import DisEnt
 from unspur.methods.dispel import DISPEL
+from unspur.methods.divdis import DivDis
+from unspur.methods.ee import EE
 from unspur.methods.eiil import EIIL
 from unspur.methods.end import EnD
 from unspur.methods.erm import ERM
@@ -33,8 +36,11 @@ from unspur.methods.mixup import Mixup
 from unspur.methods.mmd import MMD
 from unspur.methods.mmd_aae import MMDAAE
 from unspur.methods.mrm import MRM
+from unspur.methods.osp import OSP
 from unspur.methods.randmask import RandMask
 from unspur.methods.rebias import ReBias
+from unspur.methods.selectivenet import SelectiveNet
+from unspur.methods.softmax_response import SoftmaxResponse
 from unspur.methods.spare import SPARE
 from unspur.methods.spectral_decoupling import SpectralDecoupling
 from unspur.methods.ssa import SSA
@@ -56,9 +62,12 @@ METHODS: dict[str, type[Method]] = {
     "coral": CORAL,
     "cvar_dro": CVaRDRO,
     "dcwp": DCWP,
+    "deep_gamblers": DeepGamblers,
     "dfr": DFR,
     "disent": DisEnt,
     "dispel": DISPEL,
+    "divdis": DivDis,
+    "ee": EE,
     "eiil": EIIL,
     "end": EnD,
     "erm": ERM,
@@ -76,8 +85,11 @@ METHODS: dict[str, type[Method]] = {
     "mmd": MMD,
     "mmd_aae": MMDAAE,
     "mrm": MRM,
+    "osp": OSP,
     "randmask": RandMask,
     "rebias": ReBias,
+    "selectivenet": SelectiveNet,
+    "softmax_response": SoftmaxResponse,
     "spare": SPARE,
     "spectral_decoupling": SpectralDecoupling,
     "ssa": SSA,
