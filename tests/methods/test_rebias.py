@@ -101,7 +101,7 @@ def test_conflicting_images_are_classified_better_than_by_plain_training():
 
 
 def test_what_cannot_work_is_refused():
-    with pytest.raises(UnspurError, match=r"rebias needs images of at least 1 pixels a side, but these are \(7,\)"):
+    with pytest.raises(UnspurError, match=r"rebias needs images with sides of 1 pixels or more, but these are \(7,\)"):
         ReBias().fit(network(), shortcut())
     with pytest.raises(UnspurError, match="HSIC needs 4 samples in a batch, but it has 2"):
         ReBias(training=Adam(batch_size=2))

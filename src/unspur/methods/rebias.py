@@ -53,7 +53,7 @@ class ReBias(Method):
         """Patches need images that hold them."""
         shape, patch = train.sample_shape, self.patch
         images = len(shape) == 3 and patch <= min(shape[1:])
-        require(images, f"rebias needs images of at least {patch} pixels a side, but these are {tuple(shape)}.")
+        require(images, f"rebias needs images with sides of {patch} pixels or more, but these are {tuple(shape)}.")
 
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
         """The biased network before its training."""

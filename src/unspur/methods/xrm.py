@@ -34,7 +34,7 @@ class XRM(LogitsMethod):
 
     name: ClassVar[str] = "xrm"
     paper: ClassVar[str] = "arXiv:2309.16748"
-    cost: ClassVar[str] = "5: twins for each rate, and GroupDRO"
+    cost: ClassVar[str] = "5"
     one_device: ClassVar[bool] = True
     training: Optimiser = SGD(weight_decay=1e-4)  # of the result
     twins: Optimiser = SGD()  # of the twins, with each of the rates
