@@ -41,9 +41,8 @@ class XRM(LogitsMethod):
     rates: tuple[float, ...] = (0.001, 0.01)  # learning rates of the twins
 
     def __post_init__(self) -> None:
-        require(
-            len(self.rates) > 0 and min(self.rates) > 0, f"rates must be numbers above 0 but got {list(self.rates)}."
-        )
+        rates = list(self.rates)
+        require(len(rates) > 0 and min(rates) > 0, f"rates must be numbers above 0 but got {rates}.")
         require(self.twins.epochs >= 1, f"twins.epochs must be at least 1 but got {self.twins.epochs}.")
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
