@@ -5,8 +5,9 @@ python benchmarks/method_steps.py
 All are the library's own trainings with SGD, one thread, on noise in ten classes and ten domains (cnn3, 28x28, batch
 128). Time is what the processor worked, so that other work on the machine does not count. A forward pass without
 gradients and a whole step of plain training are measured in the same rounds; what lies between is a backward pass.
-`ule` and `dcwp` have benchmarks of their own; `dfr`, `dispel`, `afr`, `masktune` and `jtt` train networks as plain
-training does.
+`ule` and `dcwp` have benchmarks of their own; what trains networks as plain training does, one or several, is left out:
+`dfr`, `dispel`, `afr`, `masktune`, `jtt`, `eiil`, `spare`, `ssa`, `ula`, `xrm`, `deep_gamblers`; and so are `ee`, which
+trains a last layer, and `rebias`, whose second network is of another size.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ ONCE = SGD(lr=1e-3, epochs=1, batch_size=BATCH)
 
 # Forward and backward passes of a whole batch in a step. w2d: one look at all samples; then, of a third of them, two
 # passes forward, two back, and one from the label's logit back to the map, next to nothing.
-PASSES = {"asam": (2.0, 2.0), "w2d": (1 + 2 / 3, 2 / 3)}
+TWICE = (2.0, 2.0)
+PASSES = {"asam": TWICE, "disent": TWICE, "divdis": TWICE, "lff": TWICE, "w2d": (1 + 2 / 3, 2 / 3)}
+ELSEWHERE = ("deep_gamblers", "ee", "eiil", "jtt", "rebias", "spare", "ssa", "ula", "ule", "xrm")
 COMPARED = tuple(
     name
     for name, method in METHODS.items()
-    if any(field.name == "training" for field in dataclasses.fields(method)) and name not in ("jtt", "ule")
+    if any(field.name == "training" for field in dataclasses.fields(method)) and name not in ELSEWHERE
 )
 
 
@@ -61,7 +64,7 @@ def step_seconds(method: Method, data: Dataset) -> float:
     """The median time from one step's end to the next one's."""
     ends: list[tuple[str, float]] = []
     session = Session(progress=lambda stage, done: ends.append((stage, time.process_time())))
-    method.fit(build_model("cnn3", data), data.train, session=session)
+    method.fit(build_model("cnn3", data), data.train, val=data.val, session=session)
     pairs = itertools.pairwise(ends)
     return statistics.median(b[1] - a[1] for a, b in pairs if a[0] == b[0] and "batch norm" not in a[0])
 

@@ -6,8 +6,9 @@ import torch
 from methods.shortcuts import SLOW, environments, reversed_rule, small
 from unspur.errors import UnspurError
 from unspur.methods.erm import ERM
-from unspur.methods.irm import IRM, penalty
+from unspur.methods.irm import IRM
 from unspur.parts.domains import Seen
+from unspur.parts.invariance import invariance
 
 QUICK = IRM(training=SLOW, anneal=20)
 
@@ -25,13 +26,13 @@ def test_the_penalty_is_the_squared_gradient_by_a_scale_on_the_logits_domain_by_
         w = torch.ones((), requires_grad=True)
         risk = torch.nn.functional.cross_entropy(w * logits[own], torch.tensor(y)[own])
         expected.append(torch.autograd.grad(risk, w)[0] ** 2)
-    assert torch.isclose(penalty(seen(logits, y, domain)), sum(expected) / 2)
+    assert torch.isclose(invariance(seen(logits, y, domain)), sum(expected) / 2)
 
 
 def test_it_is_not_the_product_of_two_halves_which_can_be_negative():
     # slopes of the two samples +a and -a: the halves' product is -a^2, the square of the mean 0
     logits = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    found = penalty(seen(logits, [0, 1], [0, 0]))
+    found = invariance(seen(logits, [0, 1], [0, 0]))
     p = 1 / (1 + torch.tensor(-1.0).exp())
     slopes = torch.stack([p - 1, p])
     assert torch.isclose(found, slopes.mean() ** 2) and found >= 0 > slopes[0] * slopes[1]
@@ -41,9 +42,9 @@ def test_a_scale_that_is_best_in_every_domain_costs_nothing():
     # logits are the true odds in both domains: 3 of 4 right at log 3
     z = torch.tensor(3.0).log()
     logits = torch.stack([torch.stack([z, z * 0])] * 8)
-    found = penalty(seen(logits, [0, 0, 0, 1] * 2, [0] * 4 + [1] * 4))
+    found = invariance(seen(logits, [0, 0, 0, 1] * 2, [0] * 4 + [1] * 4))
     assert float(found) == pytest.approx(0, abs=1e-12)
-    assert float(penalty(seen(2 * logits, [0, 0, 0, 1] * 2, [0] * 4 + [1] * 4))) > 1e-3
+    assert float(invariance(seen(2 * logits, [0, 0, 0, 1] * 2, [0] * 4 + [1] * 4))) > 1e-3
 
 
 def test_what_differs_between_domains_is_not_used():

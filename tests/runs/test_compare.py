@@ -88,6 +88,15 @@ def test_the_choice_without_groups_does_not_look_at_them(here, tmp_path, monkeyp
         assert unseeing["chosen"]["groups"] == []
 
 
+def test_rows_of_methods_that_mine_say_how_well(here, tmp_path):
+    found = compare(enter(["jtt"], ["parity"], [0, 1], settings=TINY), Many(tmp_path / "runs"))
+    rows = {row["method"]: row for row in found["datasets"][0]["rows"]}
+    assert "mining" not in rows["erm"]
+    known = [json.loads(path.read_text())["facts"]["mining"] for path in tmp_path.glob("runs/jtt-*/result.json")]
+    for name, spread in rows["jtt"]["mining"].items():
+        assert spread["n"] == 2 and spread["mean"] == pytest.approx(sum(one[name] for one in known) / 2)
+
+
 def test_methods_that_cannot_run_or_diverge_are_said(here, tmp_path):
     said = []
     found = compare(entries(rates=(1.0, 1e30)), Many(tmp_path / "runs"), say=said.append)

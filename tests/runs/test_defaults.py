@@ -126,9 +126,17 @@ def test_biased_models_train_briefly():
     # 150 steps are 2.6 epochs of 1,800 images in batches of 32, and more than a fifth of 5
     assert fit("jtt", arch="efficientnet_lite0").method.erm.epochs == 3
     assert fit("jtt", arch="efficientnet_lite0").method.training.epochs == 5
+    assert fit("eiil", arch="efficientnet_lite0").method.erm.epochs == 3
+    assert fit("spare", arch="efficientnet_lite0").method.erm.epochs == 3
     assert fit("dcwp", arch="efficientnet_lite0").method.mining.training.epochs == 3
     assert fit("dcwp", arch="resnet18").method.mining.training.epochs == 5  # a fifth of 26, from scratch
     assert fit("dcwp", "mining=ensemble", arch="efficientnet_lite0").method.mining.name == "ensemble"
+
+
+def test_twins_try_the_networks_rate_and_a_quarter_of_it():
+    method = fit("xrm", arch="efficientnet_lite0").method
+    assert method.twins.lr == pytest.approx(4e-4) and method.rates == pytest.approx((1e-4, 4e-4))
+    assert fit("xrm", "rates=0.1", arch="efficientnet_lite0").method.rates == (0.1,)
 
 
 def test_masktune_fine_tunes_at_a_quarter_of_the_rate_and_not_at_the_end_of_a_cosine():

@@ -9,8 +9,11 @@ from unspur.errors import UnspurError
 from unspur.methods.dcwp import DCWP, Tuning
 from unspur.methods.erm import ERM
 from unspur.methods.jtt import JTT
+from unspur.methods.lff import LfF
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mrm import MRM
+from unspur.methods.ssa import SSA
+from unspur.methods.xrm import XRM
 from unspur.parts.debias import MaskTraining
 from unspur.parts.mining import GCE
 from unspur.runs.config import configure
@@ -69,6 +72,10 @@ def test_the_images_of_every_stage_are_counted():
         mining=GCE(training=SGD(epochs=1)), erm=SGD(epochs=2), masks=masks, tuning=Tuning(steps=5, batch_size=20)
     )
     assert images_trained(dcwp, 100) == pytest.approx(100 + 200 + 1.5 * 200 + 100)
+    # twins at two rates, and the result; three folds that each see the other two
+    assert images_trained(XRM(twins=SGD(epochs=2), training=SGD(epochs=3)), 100) == 100 * (2 * 2 * 2 + 3)
+    assert images_trained(SSA(attribute=SGD(epochs=2), training=SGD(epochs=3)), 100) == 100 * (2 * 2 + 3)
+    assert images_trained(LfF(training=SGD(epochs=3)), 100) == 600
     assert images_trained(MRM(erm=SGD(epochs=2), masks=masks), 100) == pytest.approx(200 + 200 + 300)  # nothing mined
 
 

@@ -30,6 +30,7 @@ from unspur.metrics.selective import (
 )
 from unspur.models.catalog import arch_from_json
 from unspur.models.spec import ArchSpec
+from unspur.parts.abstaining import Selector
 
 # How two models' logits, the one before the repair and the one after it, become an answer and a confidence.
 MODES: Mapping[str, Callable[[Tensor, Tensor], Scores]] = {
@@ -38,28 +39,43 @@ MODES: Mapping[str, Callable[[Tensor, Tensor], Scores]] = {
     "agreement": hard_agreement,
 }
 
+LEARNED = "learned"  # the mode of a method that has learnt when to abstain
 
-def selective_scores(before: Predictions, after: Predictions, data: Dataset, coverage: float) -> dict[str, Any]:
+
+def selective_scores(
+    before: Predictions, after: Predictions, data: Dataset, coverage: float, selector: Selector | None = None
+) -> dict[str, Any]:
     """Coverage and error of every mode on every test set, thresholds chosen on the validation set alone.
 
-    ``softmax_response`` is the single model before the repair: what one would have had without it.
+    ``softmax_response`` is the single model before the repair: what one would have had without it. ``learned`` is what
+    the ``selector`` of a method that learns to abstain says.
     """
     if not len(data.val):
         raise UnspurError("There is no validation set to choose a threshold on; load the data with one (data.val).")
-    held = (before.of(data.val, "val"), after.of(data.val, "val"))
-    tests = {name: (before.of(test, name), after.of(test, name)) for name, test in data.tests.items() if len(test)}
-    return {
-        name: {mode: _score(mode, held, logits, data.tests[name], coverage) for mode in MODES}
-        for name, logits in tests.items()
-    }
+    found: dict[str, Any] = {}
+    held = _modes(before, after, data.val, "val", selector)
+    for name, test in data.tests.items():
+        if len(test):
+            modes = _modes(before, after, test, name, selector)
+            found[name] = {
+                mode: _score(mode, held[mode].confidence, scores, test, coverage) for mode, scores in modes.items()
+            }
+    return found
 
 
-def _score(
-    mode: str, held: tuple[Tensor, Tensor], logits: tuple[Tensor, Tensor], test: Split, coverage: float
-) -> dict[str, Any]:
-    scores = MODES[mode](*logits)
+def _modes(
+    before: Predictions, after: Predictions, split: Split, name: str, selector: Selector | None
+) -> dict[str, Scores]:
+    """What each mode answers, and how sure it is."""
+    first, last = before.of(split, name), after.of(split, name)
+    modes = {mode: scores(first, last) for mode, scores in MODES.items()}
+    if selector is not None:
+        modes[LEARNED] = Scores(last.argmax(1), selector.confidence(after.features(split), last))
+    return modes
+
+
+def _score(mode: str, validation: Tensor, scores: Scores, test: Split, coverage: float) -> dict[str, Any]:
     correct = scores.pred == test.y
-    validation = MODES[mode](*held).confidence
     # Agreement answers wherever the models agree: its coverage is what it is, not what was asked for.
     threshold = 1.0 if mode == "agreement" else threshold_for(validation, coverage)
     answered = answers(scores.confidence, threshold)

@@ -101,6 +101,10 @@ class Predictions:
             self._known[split] = predict(self._model, split, of_stage(self._progress, f"{self._name} on {called}"))
         return self._known[split]
 
+    def features(self, split: Split) -> Tensor:
+        """What goes into the model's last layer for every sample of ``split``."""
+        return activations(self._model, split)
+
     def logits(self, data: Dataset) -> dict[str, Tensor]:
         """The logits of every test set of ``data`` that has samples."""
         return {name: self.of(test, name) for name, test in data.tests.items() if len(test)}

@@ -14,6 +14,7 @@ from unspur.data.base import Split
 from unspur.errors import UnspurError, require
 from unspur.methods.facts import Facts, Role
 from unspur.models.base import head_of
+from unspur.parts.abstaining import SELECTOR, Selector
 from unspur.parts.features import frozen_body, on_features, with_head
 from unspur.parts.group_losses import lone_sample_warnings
 from unspur.parts.masking import Hidden
@@ -44,6 +45,7 @@ class Fit:
     pruning: Masks | None = None
     masks: Hidden | None = None  # of the training images, as the model saw them last
     selection: Selection | None = None
+    selector: Selector | None = None  # when to abstain, where the method has learnt that
     warnings: Sequence[str] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)  # the method's own, as plain JSON values
 
@@ -59,6 +61,8 @@ class Fit:
             found |= self.masks.facts()
         if self.selection is not None:
             found["selection"] = self.selection
+        if self.selector is not None:
+            found["abstains"] = self.selector.kind
         return cast(Facts, found | dict(self.figures))
 
     @property
@@ -66,7 +70,8 @@ class Fit:
         """What is stored beside the weights: mined sample numbers, pruning masks, what was hidden."""
         kept = {f"mask.{name}": mask for name, mask in (self.pruning or {}).items()}
         mined = self.mining.artifacts() if self.mining else {}
-        return kept | mined | (self.masks.artifacts() if self.masks else {})
+        unit = {SELECTOR: self.selector.weight} if self.selector else {}
+        return kept | mined | unit | (self.masks.artifacts() if self.masks else {})
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from unspur.parts.abstaining import Kind
 from unspur.parts.masking import HiddenFacts
 from unspur.parts.mining import MinedFacts, MiningQuality
 from unspur.parts.pruning import PrunedFacts
@@ -24,3 +25,4 @@ class Facts(MinedFacts, PrunedFacts, HiddenFacts, total=False):
 
     mining: MiningQuality  # where attributes tell; no method sees it
     selection: Selection
+    abstains: Kind  # how the method has learnt to

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit
 from unspur.methods.domain_method import DomainMethod
-from unspur.parts.domains import Seen, require_annealing, train_annealed
-from unspur.parts.group_losses import group_means
+from unspur.parts.domains import require_annealing, train_annealed
+from unspur.parts.invariance import invariance
 from unspur.train.session import Session
 
 
@@ -43,12 +42,5 @@ class IRM(DomainMethod):
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         weights, domain = (min(1.0, self.lam), self.lam), self.domain(train)
-        train_annealed(model, train, self.training, domain, penalty, weights, self.anneal, session)
+        train_annealed(model, train, self.training, domain, invariance, weights, self.anneal, session)
         return Fit(model)
-
-
-def penalty(seen: Seen) -> Tensor:
-    """The mean over domains of (d/dw risk of w z at w = 1) squared."""
-    wrong = seen.logits.softmax(1) - functional.one_hot(seen.y, seen.logits.shape[1])
-    slopes = group_means((wrong * seen.logits).sum(1), seen.domain, len(seen.risks))
-    return slopes.square().mean()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -53,6 +53,13 @@ class Spread(TypedDict):
     n: int
 
 
+class MiningSpread(TypedDict):
+    """How well a method's runs find the samples that go against the training correlation, where attributes tell."""
+
+    precision: Spread | None
+    recall: Spread | None
+
+
 class Row(TypedDict):
     """A method on a data set."""
 
@@ -64,6 +71,7 @@ class Row(TypedDict):
     chosen: dict[Choice, list[Chosen]]
     worst: dict[Choice, Spread | None]
     mean: dict[Choice, Spread | None]
+    mining: NotRequired[MiningSpread]  # of methods that mine or infer groups, over all their runs
 
 
 class Block(TypedDict):
@@ -131,7 +139,7 @@ class Comparing:
     def _row(self, entry: Entry, plain: Entry) -> Row:
         chosen: dict[Choice, list[Chosen]] = {choice: self._choose(entry, plain, choice) for choice in CHOICES}
         ended = [result for config in entry.configs if (result := self._result(config))]
-        return {
+        row: Row = {
             "method": entry.method,
             "groups": _reads(entry.method),
             "left_out": entry.left_out,
@@ -141,6 +149,12 @@ class Comparing:
             "worst": {choice: _spread([c["worst"] for c in own]) for choice, own in chosen.items()},
             "mean": {choice: _spread([c["mean"] for c in own]) for choice, own in chosen.items()},
         }
+        if mined := [facts["mining"] for result in ended if "mining" in (facts := result.get("facts", {}))]:
+            row["mining"] = {
+                "precision": _spread([one["precision"] for one in mined]),
+                "recall": _spread([one["recall"] for one in mined]),
+            }
+        return row
 
     def _choose(self, entry: Entry, plain: Entry, choice: Choice) -> list[Chosen]:
         """For each seed all of whose candidates have ended, the best of them by the rule."""

@@ -21,14 +21,17 @@ from unspur.data.spec import DataSpec
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import LogitsMethod, Method
 from unspur.methods.dcwp import DCWP
+from unspur.methods.eiil import EIIL
 from unspur.methods.jtt import JTT
 from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
+from unspur.methods.spare import SPARE
 from unspur.methods.swap import Swap
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
+from unspur.methods.xrm import XRM
 from unspur.models.catalog import arch_named
 from unspur.models.spec import ArchSpec
 from unspur.runs.config import Config, pairs
@@ -126,7 +129,7 @@ def _method(method: Method, given: frozenset[str], size: SetSize, rules: Rules) 
             kept: Optimiser = _with(recipe, {"batch_size": batch, "epochs": epochs}, own)
             method = with_value(method, path, kept)
             continue
-        brief = path == "mining.training" or (path == "erm" and isinstance(method, JTT))
+        brief = path == "mining.training" or (path == "erm" and isinstance(method, EIIL | JTT | SPARE))
         values = {"batch_size": batch, "epochs": _brief(epochs, epoch) if brief else epochs}
         method = with_value(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
     return _with(method, _own_settings(method, size, rules, batch), given)
@@ -176,6 +179,8 @@ def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> di
         return {"lam": round(min(0.5, max(method.lam, LAMBDA_STEPS / max(1, _steps(method.training, size)))), 2)}
     if isinstance(method, LargeLR):
         return {"probe.steps": PROBE_STEPS}
+    if isinstance(method, XRM):
+        return {"rates": (GENTLY * method.twins.lr, method.twins.lr)}
     if isinstance(method, Swap) and rules is PRETRAINED:
         return {"layers": "last"}
     if isinstance(method, ULELastLayer | BalancedLastLayer):

@@ -19,17 +19,20 @@ from unspur.data.images.listing import Listing
 from unspur.data.images.splitting import codes, names_in_order, partition
 from unspur.data.sets.folder import Folder
 from unspur.errors import UnspurError
-from unspur.methods.asam import ASAM
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import LogitsMethod, Method
+from unspur.methods.ee import EE
 from unspur.methods.jtt import JTT
 from unspur.methods.large_lr import LargeLR
 from unspur.methods.masktune import MaskTune
 from unspur.methods.mrm import MRM
 from unspur.methods.randmask import RandMask
+from unspur.methods.ssa import SSA
 from unspur.methods.swap import Swap
+from unspur.methods.ula import ULA
 from unspur.methods.ule import ULE
 from unspur.methods.ule_last_layer import ULELastLayer
+from unspur.methods.xrm import XRM
 from unspur.models.base import head_of, memory_format
 from unspur.parts.heads import Head, HeadBatch, Pairs
 from unspur.parts.last_layer import Plan
@@ -44,6 +47,7 @@ HEAD_STEP = 1e-3  # seconds of a step of one head on features
 MINED = 0.05  # share of the images that JTT shows more often
 RATES = 8  # that large_lr tries
 COSTS = {"masks": 1.5, "ule": 3.5}  # of a step with gates, and of ULE's two networks with a second derivative
+BESIDE = {"asam": 2.0, "disent": 2.0, "divdis": 2.0, "lff": 2.0, "rebias": 1.5}  # of a step with more than one pass
 ENOUGH, ENOUGH_EACH = 100, 10  # training images, in all and of each class, below which figures are mostly chance
 
 
@@ -203,12 +207,20 @@ def images_trained(method: Method, images: int) -> float:
         epochs["erm"] *= not method.cues  # a biased model, where nobody says what to swap
     elif isinstance(method, ULELastLayer | BalancedLastLayer):
         epochs["features"] = FORWARD
+    elif isinstance(method, EE):
+        epochs["training"] = FORWARD  # its last layer trains on features
+    elif isinstance(method, ULA):
+        epochs["proxy"] = FORWARD  # so does its linear head
+    elif isinstance(method, XRM):
+        epochs["twins"] *= 2 * len(method.rates)
+    elif isinstance(method, SSA):
+        epochs["attribute"] *= method.folds - 1  # each fold's network sees the others
     elif isinstance(method, JTT):
         epochs["training"] *= 1 + MINED * (method.up - 1)
     elif isinstance(method, ULE):
         epochs["training"] *= COSTS["ule"]
-    elif isinstance(method, ASAM):
-        epochs["training"] *= 2
+    elif method.name in BESIDE:
+        epochs["training"] *= BESIDE[method.name]
     elif isinstance(method, MRM):
         epochs["again"] = epochs["erm"] if method.epochs_again is None else method.epochs_again
         epochs["mining.training"] *= method.debias

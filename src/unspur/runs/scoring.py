@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 
+from unspur.core.files import read_tensors
 from unspur.core.progress import Progress, silent
 from unspur.data.base import Dataset, Split
 from unspur.data.catalog import DATASETS
@@ -19,6 +20,7 @@ from unspur.errors import require
 from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.scores import Predictions
 from unspur.metrics.selective import require_coverage
+from unspur.parts.abstaining import SELECTOR, Selector
 from unspur.runs.config import configure_data, with_data_settings
 from unspur.runs.every_image import every_image, named_images
 from unspur.runs.folder import Run
@@ -71,8 +73,18 @@ def score_run(
         baseline = result.get("baseline")
         before = stages[baseline["stage"]] if baseline and baseline["role"] == "before" else after
         # Whatever is scored, the threshold comes from the validation data of the set that the run was trained on.
-        again["selective"] = selective_scores(before, after, replace(scored.data, val=trained.val), coverage)
+        held = replace(scored.data, val=trained.val)
+        again["selective"] = selective_scores(before, after, held, coverage, learned_selector(stored))
     return again
+
+
+def learned_selector(stored: Run) -> Selector | None:
+    """When to abstain, if the method of a finished run has learnt that."""
+    kind = stored.finished().get("facts", {}).get("abstains")
+    if kind is None:
+        return None
+    weights, _ = read_tensors(stored.folder / "artifacts" / f"{SELECTOR}.safetensors")
+    return Selector(kind, weights[SELECTOR])
 
 
 def _find(

@@ -221,8 +221,7 @@ class _Stage(NamedTuple):
                 optimiser.zero_grad()
                 self._backward(self._mean(self.objective(module, batch, step), size))
         optimiser.step()
-        logged = {name: value.detach() for name, value in found.logged.items()}
-        return Minimised(found.loss.detach(), None if found.logits is None else found.logits.detach(), logged)
+        return found.detached()
 
     def _mean(self, found: Minimised, size: int) -> Tensor:
         # DDP averages the ranks' gradients; scaled so, their average is that of the whole batch's mean loss.

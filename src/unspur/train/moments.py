@@ -16,6 +16,12 @@ class Minimised(NamedTuple):
     loss: Tensor  # one value a sample, of which the mean over the batch counts, or a single number
     logits: Tensor | None = None  # from which the running accuracy is taken
     logged: Mapping[str, Tensor] = {}  # means over the batch that the log shows as well, by name
+    for_carry: Mapping[str, Tensor] = {}  # what something carried along needs to know beside these, by name
+
+    def detached(self) -> Minimised:
+        """The same without gradients."""
+        logged, kept = ({name: value.detach() for name, value in part.items()} for part in self[2:])
+        return Minimised(self.loss.detach(), None if self.logits is None else self.logits.detach(), logged, kept)
 
 
 class Moment(NamedTuple):

@@ -14,6 +14,8 @@ def print_comparison(found: Comparison) -> None:
     out = console()
     for block in found["datasets"]:
         out.print(_table(block))
+        if any("mining" in row for row in block["rows"]):
+            out.print(_mining(block))
     out.print(_ranks(found))
     for block in found["datasets"]:
         for row in block["rows"]:
@@ -32,6 +34,18 @@ def _table(block: Block) -> Table:
         cells = [_score(row[score][choice]) for score in ("worst", "mean") for choice in ("groups", "none")]
         cost = "-" if row["cost"] is None else f"{row['cost']:.1f}"
         table.add_row(row["method"], row["groups"], *cells, cost)
+    return table
+
+
+def _mining(block: Block) -> Table:
+    title = f"{block['dataset']}: how much of what was mined goes against the shortcut, and how much of that was mined"
+    table = Table(title=title, title_justify="left")
+    table.add_column("method")
+    for name in ("precision", "recall"):
+        table.add_column(name, justify="right")
+    for row in block["rows"]:
+        if mining := row.get("mining"):
+            table.add_row(row["method"], _score(mining["precision"]), _score(mining["recall"]))
     return table
 
 

@@ -1,0 +1,77 @@
+"""ULA (arXiv:2310.18555): 1. A linear head on given features is the bias.  2. Learn what is left beside its prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from unspur.core.seeds import seeded
+from unspur.data.base import Batch, Split
+from unspur.errors import require
+from unspur.methods.base import Fit, LogitsMethod
+from unspur.models.base import head_of
+from unspur.parts.features import on_features
+from unspur.parts.inferred_groups import BestRound, all_logits, label_groups
+from unspur.parts.mining import Mined
+from unspur.train.loop import train as train_model
+from unspur.train.moments import Minimised
+from unspur.train.recipe import SGD, Adam, Optimiser
+from unspur.train.session import Session
+
+
+@dataclass(frozen=True)
+class ULA(LogitsMethod):
+    """Unsupervised logit adjustment: learn beside the prior that a linear head on given features leaves (ULA, Eq. 5).
+
+    The features are those that the network begins with, which should be pretrained or self-supervised; they are
+    frozen for the head alone. Training adds tau log p(y | the head's answer) to the logits, and what answers in the end
+    does not. The prior counts one sample more of each pair than there is, so that none is impossible. The round is
+    chosen by the mean over labels with the head's answers (section 4.2). What the head gets wrong counts as mined.
+    """
+
+    name: ClassVar[str] = "ula"
+    paper: ClassVar[str] = "arXiv:2310.18555"
+    cost: ClassVar[str] = "1 and features"
+    one_device: ClassVar[bool] = True
+    training: Optimiser = SGD()
+    proxy: Optimiser = Adam(epochs=10)  # of the linear head
+    tau: float = 1.0  # how much of the log of the prior is added
+
+    def __post_init__(self) -> None:
+        require(self.tau >= 0, f"tau must be a number from 0 but got {self.tau}.")
+
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        features = on_features(model, train, session, "proxy-features")
+        classes = head_of(model).out_features
+        with seeded(session.seed, "proxy"):
+            head = nn.Linear(features.x.shape[1], classes)
+        train_model(head, features, self.proxy, stage="proxy", session=session)
+        answer = all_logits(head, features, session).argmax(1)
+        adjust = self.tau * log_prior(answer, train.y, classes)[answer].to(session.device)
+
+        def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
+            logits = model(batch.x).float()
+            return Minimised(functional.cross_entropy(logits + adjust[batch.index], batch.y, reduction="none"), logits)
+
+        group = None
+        if val is not None:
+            held = on_features(model, val, session, "proxy-val-features")
+            group = label_groups(val.y, all_logits(head, held, session).argmax(1))
+        best = BestRound(model, val, group, session, mean=True)
+        train_model(model, train, self.training, stage="training", session=session, objective=objective, carry=[best])
+        mined = Mined(answer != train.y, None, train.y)
+        return Fit(model, mining=mined, figures={"mean_inferred_groups": best.restore()})
+
+
+def log_prior(answer: Tensor, y: Tensor, classes: int) -> Tensor:
+    """log p(y | answer): a row for each answer, of (n + 1) / (its sum + classes).
+
+    >>> log_prior(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 1, 1]), 2).exp()  # 3/5, 2/5; 1/3, 2/3
+    tensor([[0.6000, 0.4000], [0.3333, 0.6667]])
+    """
+    count = torch.bincount(answer * classes + y, minlength=classes**2).reshape(classes, classes) + 1.0
+    return (count / count.sum(1, keepdim=True)).log()

@@ -1,0 +1,84 @@
+"""Outputs beside the classes that say when to abstain: a linear unit on the features that the last layer reads."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspur.core.seeds import seeded
+from unspur.models.base import head_of, hooked
+
+Kind = Literal["selection", "reservation"]  # a unit that says "answer", or one more class that says "abstain"
+
+SELECTOR = "selector"  # the artifact in which a run keeps it
+
+
+class Selector(NamedTuple):
+    """A linear unit on a network's features, which with its logits says how sure it is."""
+
+    kind: Kind
+    weight: Tensor  # of each feature, and a last one, the bias
+
+    def confidence(self, features: Tensor, logits: Tensor) -> Tensor:
+        """From 0 to 1: the unit's sigmoid, or what the softmax over the classes and the unit leaves to the classes.
+
+        >>> one = torch.tensor([1.0, 0.0])
+        >>> Selector("selection", one).confidence(torch.zeros(1, 1), torch.zeros(1, 3))
+        tensor([0.5000], dtype=torch.float64)
+        >>> Selector("reservation", one).confidence(torch.zeros(1, 1), torch.zeros(1, 3))
+        tensor([0.7500], dtype=torch.float64)
+        """
+        weight = self.weight.double()
+        unit = features.double() @ weight[:-1] + weight[-1]
+        if self.kind == "selection":
+            return unit.sigmoid()
+        return torch.cat([logits.double(), unit[:, None]], 1).softmax(1)[:, :-1].sum(1)
+
+
+class WithUnits(nn.Module):
+    """A network, and linear units on the features that its last layer reads."""
+
+    def __init__(self, network: nn.Module, units: int, seed: int) -> None:
+        super().__init__()
+        head = head_of(network)
+        with seeded(seed, "units"):
+            self.units = nn.Linear(head.in_features, units)
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.network(x)
+        return logits
+
+    def outputs(self, model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and units, from one pass of ``model``, which is this or what wraps it."""
+        caught: list[Tensor] = []
+        head = head_of(self.network)
+        with hooked([head], lambda module, inputs, output: caught.append(inputs[0].float())):
+            logits = model(x).float()
+        return logits, self.units(caught[-1])
+
+    def selector(self, kind: Kind) -> Selector:
+        """The first unit."""
+        weight, bias = self.units.weight[0], self.units.bias[:1]
+        return Selector(kind, torch.cat([weight, bias]).detach().cpu())
+
+
+def selective_loss(losses: Tensor, selected: Tensor, coverage: float, lam: float) -> Tensor:
+    """The selected samples' mean loss, plus lambda max(0, c - mean selection)^2 (SelectiveNet, Eq. 2).
+
+    >>> half = torch.tensor([1.0, 0.0])
+    >>> selective_loss(torch.tensor([3.0, 9.0]), half, 0.75, 32.0)  # 3 + 32 x 0.25^2
+    tensor(5.)
+    """
+    share = selected.mean()
+    return (losses * selected).mean() / share + lam * (coverage - share).clamp(min=0).square()
+
+
+def gamblers_loss(logits: Tensor, reserved: Tensor, y: Tensor, payoff: float) -> Tensor:
+    """-log(p_y + p_abstain / o) of each sample, the probabilities being over classes and abstaining (Eq. 6)."""
+    everything = torch.cat([logits, reserved[:, None]], 1)
+    own = logits.gather(1, y[:, None]).squeeze(1)
+    won = torch.logaddexp(own, reserved - torch.tensor(payoff, device=y.device).log())
+    return everything.logsumexp(1) - won

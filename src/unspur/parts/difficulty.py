@@ -1,0 +1,51 @@
+"""How hard each sample is for a biased network, relative to how hard it is for another (LfF, section 3.2)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from unspur.data.base import Batch
+from unspur.train.moments import Carry, Moment
+
+BIASED, OTHER = 0, 1  # rows of all that is kept
+
+
+class RelativeDifficulty(Carry):
+    """Two networks' losses of every sample, smoothed over epochs, and the weights L_b / (L_b + L_d) that they give.
+
+    A class's largest smoothed loss is 1, for each network, so that a hard class does not count as biased.
+    """
+
+    saved: ClassVar[tuple[str, ...]] = ("losses",)
+
+    def __init__(self, y: Tensor, decay: float, device: torch.device) -> None:
+        """``decay`` is what of a smoothed loss stays when the sample is seen again."""
+        self.y, self.decay = y.to(device), decay
+        self.losses = torch.zeros(2, len(y), device=device)
+
+    def smoothed(self, new: Tensor, batch: Batch) -> Tensor:
+        """All smoothed losses once the sample losses ``new`` (2, batch) are among them."""
+        losses = self.losses.to(new.device, copy=True)  # what was loaded may be on another device
+        losses[:, batch.index] = self.decay * losses[:, batch.index] + (1 - self.decay) * new.detach()
+        return losses
+
+    def weights(self, losses: Tensor) -> Tensor:
+        """Of every sample, from all smoothed losses; 1/2 where both are 0."""
+        label = self.y.expand(2, -1)
+        largest = losses.new_zeros(2, int(self.y.max()) + 1).scatter_reduce(1, label, losses, "amax")
+        scaled = losses / largest.gather(1, label).clamp(min=torch.finfo(losses.dtype).tiny)
+        return (scaled[BIASED] / scaled.sum(0)).nan_to_num(0.5)
+
+    def of_batch(self, new: Tensor, batch: Batch) -> Tensor:
+        """The weights of a batch's samples, whose losses are ``new``."""
+        return self.weights(self.smoothed(new, batch))[batch.index]
+
+    def conflicting(self) -> Tensor:
+        """Which samples are harder for the biased network."""
+        return (self.weights(self.losses) > 0.5).cpu()
+
+    def see(self, moment: Moment) -> None:
+        self.losses = self.smoothed(moment.found.for_carry["losses"], moment.batch)

@@ -1,0 +1,101 @@
+"""Training on groups that nobody labelled: GroupDRO with them, and the round that is best for the worst of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspur.core.progress import of_stage
+from unspur.data.base import Split
+from unspur.parts.group_losses import GroupWeights
+from unspur.parts.select import group_accuracies
+from unspur.train.loop import outputs
+from unspur.train.loop import train as train_model
+from unspur.train.moments import Carry
+from unspur.train.orders import Draws, equal_shares
+from unspur.train.recipe import Optimiser
+from unspur.train.session import Session
+
+ETA, ADJUSTMENT = 0.01, 1.0  # the step size of GroupDRO's weights, and its C
+
+
+class Inferred(NamedTuple):
+    """The group of each training and each validation sample, as found."""
+
+    train: Tensor  # from 0, without gaps
+    val: Tensor | None
+
+    @classmethod
+    def by(cls, train: Split, environment: Tensor, val: Split | None = None, held: Tensor | None = None) -> Inferred:
+        """By label and environment, ``held`` being those of the validation samples."""
+        known = None if val is None or held is None else label_groups(val.y, held)
+        return cls(label_groups(train.y, environment), known)
+
+
+def label_groups(y: Tensor, environment: Tensor) -> Tensor:
+    """Samples by label and environment, numbered from 0 without gaps.
+
+    >>> label_groups(torch.tensor([0, 0, 1]), torch.tensor([0, 1, 0])).tolist()
+    [0, 1, 2]
+    """
+    group: Tensor = torch.stack([y, environment.long()], 1).unique(dim=0, return_inverse=True)[1]
+    return group
+
+
+def all_logits(model: nn.Module, split: Split, session: Session) -> Tensor:
+    """The logits of every sample of ``split``, as it is stored."""
+    seen = outputs(model, split, session.device, progress=of_stage(session.progress, "logits"))
+    return torch.cat([logits.float().cpu() for _, logits in seen])
+
+
+class BestRound(Carry):
+    """Remembers the weights with the highest accuracy in the worst validation group, of equal ones the first.
+
+    With ``mean`` it is the mean over groups. Without validation groups the last weights are the result.
+    """
+
+    saved: ClassVar[tuple[str, ...]] = ("best",)
+    judges: ClassVar[bool] = True
+
+    def __init__(
+        self, model: nn.Module, val: Split | None, group: Tensor | None, session: Session, *, mean: bool = False
+    ) -> None:
+        self.model, self.val, self.group, self.session, self.mean = model, val, group, session, mean
+        self.best: dict[str, Any] = {}
+
+    def figures(self) -> Mapping[str, Any]:
+        if self.val is None or self.group is None:
+            return {}
+        seen = outputs(self.model, self.val, self.session.device)
+        right = torch.cat([(logits.argmax(1) == batch.y).cpu() for batch, logits in seen])
+        by_group = group_accuracies(right[None], self.group)
+        score = float(by_group.mean() if self.mean else by_group.min())
+        if not self.best or score > self.best["score"]:
+            weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            self.best = {"score": score, "model": weights}
+        return {"val_inferred_groups": score}
+
+    def restore(self) -> float | None:
+        """Give the model its best weights back; what they were chosen by."""
+        if not self.best:
+            return None
+        self.model.load_state_dict(self.best["model"])
+        score: float = self.best["score"]
+        return score
+
+
+def train_on_groups(
+    model: nn.Module, train: Split, val: Split | None, found: Inferred, recipe: Optimiser, session: Session
+) -> dict[str, Any]:
+    """GroupDRO on inferred groups, up to the round that is best for the worst one of the validation data.
+
+    What it returns are figures for the result: the size of each group, and that round's accuracy.
+    """
+    q = GroupWeights(found.train, ETA, ADJUSTMENT, session.device)
+    best = BestRound(model, val, found.val, session)
+    order = Draws(equal_shares(found.train))
+    train_model(model, train, recipe, stage="training", session=session, objective=q.loss, order=order, carry=[q, best])
+    return {"group_sizes": torch.bincount(found.train).tolist(), "worst_inferred_group": best.restore()}

@@ -1,0 +1,59 @@
+import pytest
+import torch
+from torch import nn
+
+from methods.abstaining import confidence, half_noise, surer_where_it_can_be
+from methods.shortcuts import network
+from unspur.data.base import Split
+from unspur.errors import UnspurError
+from unspur.methods import deep_gamblers
+from unspur.methods.deep_gamblers import DeepGamblers
+from unspur.parts.abstaining import gamblers_loss
+from unspur.train.recipe import SGD, Adam
+
+RECIPE = SGD(lr=0.05, epochs=10, batch_size=64)
+
+
+def test_the_loss_is_equation_6_written_as_a_loop():
+    generator = torch.Generator().manual_seed(0)
+    logits, reserved, y = (
+        torch.randn(5, 3, generator=generator),
+        torch.randn(5, generator=generator),
+        torch.arange(5) % 3,
+    )
+    found = gamblers_loss(logits, reserved, y, 2.2)
+    for i in range(5):
+        chance = torch.cat([logits[i], reserved[i : i + 1]]).softmax(0)
+        assert torch.isclose(found[i], -(chance[y[i]] + chance[3] / 2.2).log())
+
+
+@pytest.mark.parametrize(("share", "abstains"), [(0.9, 0.3), (0.6, 1.0)])
+def test_a_gambler_keeps_back_what_the_odds_say(share, abstains):
+    # one input, labels 0 in a share q of the samples, o = 1.5: nothing is bet unless q o > 1, and then 1 - q by 1 - 1/o
+    # is kept back: 0.1 / (1/3) = 0.3 at q = 0.9, all at q = 0.6
+    y = (torch.arange(200) >= 200 * share).long()
+    method = DeepGamblers(erm=SGD(epochs=1), training=Adam(lr=0.05, epochs=150, batch_size=200), payoff=1.5)
+    data = Split(torch.ones(200, 1), y)
+    fit = method.fit(nn.Linear(1, 2), data)
+    assert 1 - float(confidence(fit, data)[0]) == pytest.approx(abstains, abs=0.06)
+
+
+def test_the_new_output_is_not_there_before_the_plain_training_has_ended(monkeypatch):
+    stages = []
+    monkeypatch.setattr(
+        deep_gamblers, "train_model", lambda model, *given, **rest: stages.append((rest["stage"], type(model).__name__))
+    )
+    DeepGamblers().fit(network(), half_noise())
+    assert stages == [("erm", "Sequential"), ("training", "WithUnits")]
+
+
+def test_it_answers_where_labels_can_be_told():
+    fit = DeepGamblers(erm=SGD(epochs=1, batch_size=64), training=RECIPE, payoff=1.6).fit(network(), half_noise())
+    assert surer_where_it_can_be(fit) > 0.8 and fit.facts["abstains"] == "reservation"
+
+
+def test_a_payoff_that_makes_abstaining_worse_than_guessing_is_said_and_one_below_1_refused():
+    (said,) = DeepGamblers(erm=SGD(epochs=0), training=SGD(epochs=0)).fit(network(), half_noise()).warnings
+    assert said == "With 2 classes a payoff of 2.2 makes abstaining worse than guessing; lower it."
+    with pytest.raises(UnspurError, match="payoff must be above 1 but got 1"):
+        DeepGamblers(payoff=1.0)

@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from methods.abstaining import half_noise, surer_where_it_can_be
+from methods.shortcuts import network
+from unspur.errors import UnspurError
+from unspur.methods import selectivenet
+from unspur.methods.selectivenet import SelectiveNet
+from unspur.parts.abstaining import Selector, WithUnits, selective_loss
+from unspur.runs.config import configure
+from unspur.runs.experiment import run
+from unspur.runs.folder import Run
+from unspur.runs.scoring import learned_selector, score_run
+from unspur.train.recipe import SGD
+
+RECIPE = SGD(lr=0.05, epochs=10, batch_size=64)
+
+
+def test_the_objective_is_equation_3_written_as_a_loop(monkeypatch):
+    data, model, found = half_noise(40), network().eval(), {}
+    monkeypatch.setattr(selectivenet, "train_model", lambda both, *given, **rest: found.update(rest, both=both))
+    SelectiveNet(coverage=0.8, lam=5.0, alpha=0.3).fit(model, data)
+    batch, both = data.batch(torch.arange(40)), found["both"].eval()
+    logits, units = both.outputs(both, batch.x)
+    selected = [units[i, 0].sigmoid() for i in range(40)]
+    coverage = sum(selected) / 40
+    risk = sum(-logits[i].log_softmax(0)[batch.y[i]] * selected[i] for i in range(40)) / 40 / coverage
+    # the auxiliary head learns from all samples, whatever is selected
+    beside = sum(-units[i, 1:].log_softmax(0)[batch.y[i]] for i in range(40)) / 40
+    expected = 0.3 * (risk + 5.0 * max(0.0, 0.8 - coverage.item()) ** 2) + 0.7 * beside
+    assert torch.isclose(found["objective"](both, batch, 0).loss, expected)
+
+
+def test_more_coverage_than_asked_for_costs_nothing():
+    losses = torch.tensor([1.0, 3.0])
+    assert float(selective_loss(losses, torch.ones(2), 0.5, 32.0)) == 2.0
+    # and the risk is that of the selected samples: less of both changes nothing but the coverage
+    assert torch.isclose(selective_loss(losses, torch.full((2,), 0.5), 0.5, 32.0), torch.tensor(2.0))
+
+
+def test_it_answers_where_labels_can_be_told_at_about_the_coverage_asked_for():
+    fit = SelectiveNet(training=RECIPE, coverage=0.5).fit(network(), half_noise())
+    assert surer_where_it_can_be(fit) > 0.8
+    assert fit.facts["abstains"] == "selection" and fit.artifacts["selector"].shape == (33,)
+
+
+def test_the_selector_is_the_first_unit_on_the_features():
+    both = WithUnits(network().eval(), 3, seed=0)
+    x = torch.randn(5, 7)
+    logits, units = both.outputs(both, x)
+    features = both.network[:-1](x)
+    found = both.selector("selection").confidence(features, logits)
+    assert torch.allclose(found.float(), units[:, 0].sigmoid(), atol=1e-5)
+
+
+def test_a_stored_run_is_evaluated_by_what_it_learnt(tmp_path):
+    settings = ["data.train=300", "data.val=100", "data.test=100", "training.epochs=2", "arch.width=16"]
+    run(configure("selectivenet", "parity", settings=settings), tmp_path)
+    (folder,) = tmp_path.glob("selectivenet-*")
+    scores = score_run(Path(folder), None, (), None, coverage=0.8)["selective"]["unbiased"]
+    assert set(scores) == {"product", "softmax_response", "agreement", "learned"}
+    assert scores["learned"]["n"] == 100 and sum(group["n"] for group in scores["learned"]["groups"]) == 100
+    assert isinstance(learned_selector(Run.open(folder)), Selector)
+
+
+def test_what_cannot_work_is_refused():
+    with pytest.raises(UnspurError, match=r"coverage must lie in \(0, 1\] but got 0"):
+        SelectiveNet(coverage=0.0)
+    with pytest.raises(UnspurError, match="does not end in a linear layer"):
+        SelectiveNet().fit(nn.Sequential(nn.Conv2d(3, 2, 1), nn.Flatten()), half_noise())

@@ -1,0 +1,104 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from methods.shortcuts import PLAIN, misled, network, shortcut
+from unspur.data.base import Split
+from unspur.errors import UnspurError
+from unspur.methods.erm import ERM
+from unspur.methods.ssa import SSA
+from unspur.parts import pseudo_attributes as parts
+from unspur.parts.mining import mining_quality
+from unspur.parts.new_heads import with_new_head
+from unspur.parts.pseudo_attributes import Joined, attribute_of, confident, pseudo_attributes, spreading
+from unspur.train.recipe import SGD
+from unspur.train.session import Session
+
+QUICK = SSA(training=PLAIN, attribute=SGD(lr=0.05, epochs=3, batch_size=64))
+
+
+def held():
+    return shortcut(120, conflicting=20, seed=7)
+
+
+def test_an_attribute_is_learnt_from_where_its_probability_and_not_its_logit_is_high():
+    # logits 3 and 0 exceed 0.95, but the probability of 3 against 0 is 0.953 and that of 1.5 against 0 is 0.82
+    chance = torch.tensor([[3.0, 0.0], [1.5, 0.0]]).softmax(1)
+    assert confident(chance, torch.tensor([0, 0]), torch.tensor([[1, 0]]), 0.95).tolist() == [True, False]
+
+
+def test_groups_are_filled_by_the_surest_until_all_are_as_large_as_the_smallest():
+    # labelled: 1 of (0, 0), 3 of (0, 1). Two samples without attributes seem to be (0, 0): 1 + 2 = 3, so that of the
+    # three that seem to be (0, 1) none is taken; with one labelled of it two are, the surest ones
+    chance = torch.tensor([[0.96, 0.04], [0.97, 0.03], [0.04, 0.96], [0.01, 0.99], [0.02, 0.98]])
+    y = torch.zeros(5, dtype=torch.long)
+    assert confident(chance, y, torch.tensor([[1, 3]]), 0.95).tolist() == [True, True, False, False, False]
+    assert confident(chance, y, torch.tensor([[1, 1]]), 0.95).tolist() == [True, True, False, True, True]
+    # (1, 0) is another group than (0, 0): no sample seems to be it, and there is nothing to fill up to
+    assert confident(chance, y, torch.tensor([[9, 9], [1, 0]]), 0.95).tolist() == [False] * 5
+
+
+def test_the_objective_is_written_as_a_loop():
+    model, x = nn.Linear(1, 2), torch.tensor([[1.0], [2.0], [0.5], [-3.0], [0.2], [0.1], [-1.0], [0.7]])
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[1.0], [-1.0]]))
+        model.bias.zero_()
+    known, truth = torch.tensor([True, False] * 4), torch.tensor([0, 0, 1, 0, 1, 0, 1, 0])
+    y = torch.zeros(8, dtype=torch.long)
+    loss = spreading(y, truth, known, 2, 0.6)(model, Split(x, truth).batch(torch.arange(8)), 0).loss
+    chance = model(x).softmax(1)
+    supervised = sum(-chance[i, truth[i]].log() for i in (0, 2, 4, 6)) / 4
+    # labelled: 1 and 3 of the attributes; of the others 1 and 7 are sure of the first, 5 has 0.55, and 3 is sure of the
+    # second, of which there are as many already: 1 + 2 = 3
+    pseudo = -(chance[1, 0].log() + chance[7, 0].log()) / 4
+    assert torch.isclose(loss, supervised + pseudo)
+
+
+def test_no_network_learns_from_the_fold_whose_attributes_it_predicts(monkeypatch):
+    data, seen = shortcut(90, 9), []
+    real = parts.all_logits
+    monkeypatch.setattr(parts, "train_model", lambda network, joined, *given, **rest: seen.append([joined.x.second]))
+    monkeypatch.setattr(
+        parts, "all_logits", lambda network, split, *rest: seen[-1].append(split.x) or real(network, split, *rest)
+    )
+    pseudo_attributes(network(), data, held(), 3, 0.95, SGD(), Session())
+    assert len(seen) == 3
+    for parts_of_data in seen:
+        rows = torch.cat(parts_of_data)
+        assert len(rows) == 90 and len(rows.unique(dim=0)) == 90
+
+
+def test_two_sources_are_read_as_one():
+    joined = Joined(torch.arange(3)[:, None], torch.arange(10, 12)[:, None])
+    assert joined[torch.tensor([4, 0, 3])].flatten().tolist() == [11, 0, 10] and joined.shape == (5, 1)
+
+
+def test_several_attributes_are_one_number_whatever_the_label():
+    split = Split(
+        torch.zeros(3, 1), torch.tensor([0, 1, 1]), {"a": torch.tensor([0, 0, 1]), "b": torch.tensor([5, 5, 5])}
+    )
+    assert attribute_of(split).tolist() == [0, 0, 1]
+
+
+def test_a_new_head_leaves_the_model_alone():
+    model = network()
+    other = with_new_head(model, 5, seed=0)
+    assert other(torch.zeros(2, 7)).shape == (2, 5) and model(torch.zeros(2, 7)).shape == (2, 2)
+
+
+def test_attributes_are_found_and_conflicting_samples_classified_better_than_by_plain_training():
+    data = shortcut()
+    plain, fit = ERM(erm=PLAIN).fit(network(), data), QUICK.fit(network(), data.without_attributes(), val=held())
+    assert misled(fit) > misled(plain) + 0.2
+    quality = mining_quality(fit.mining.train.nonzero().squeeze(1), data)
+    assert quality["recall"] > 0.9 and quality["precision"] > 0.9
+
+
+def test_what_cannot_work_is_refused():
+    with pytest.raises(UnspurError, match="folds must be at least 2 but got 1"):
+        SSA(folds=1)
+    same = replace(held(), attributes={"told": torch.zeros(120, dtype=torch.long)})
+    with pytest.raises(UnspurError, match=r"all samples have the same one; label more, or use .* such as xrm"):
+        QUICK.fit(network(), shortcut(), val=same)
