@@ -60,7 +60,7 @@ class MaskTune(Method):
 
     name: ClassVar[str] = "masktune"
     paper: ClassVar[str] = "arXiv:2210.00055"
-    cost: ClassVar[str] = "1.5, or 2.3 with restart"
+    cost: ClassVar[str] = "1.5, or 2.2 with restart"
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     saliency: Kind = "xgradcam"  # xgradcam, gradcam, layercam, scorecam or gradient (works for every model)
     threshold: Threshold = MeanStd()  # mean_std, dataset_mean, top_k or soft

@@ -36,7 +36,7 @@ class RandMask(Method):
 
     name: ClassVar[str] = "randmask"
     paper: ClassVar[str] = "arXiv:2210.00055"
-    cost: ClassVar[str] = "1.5, or 2.3 with restart"
+    cost: ClassVar[str] = "1.5, or 2.2 with restart"
     erm: Optimiser = SGD(weight_decay=1e-4)  # as MaskTune's: sgd, adam, adamw, adadelta or kron
     area: Literal["same_area", "window"] = "same_area"  # how large the hidden square is
     threshold: Hard = MeanStd()  # MaskTune's, whose area same_area takes: mean_std, dataset_mean or top_k

@@ -190,9 +190,9 @@ class _Maker:
         what = BEHIND if frame - middle >= BACKGROUND else "the scene in every cell"
         where = cells_above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
-        finding = self.make(
-            f"cell {best}", "place", "background", what, "context", where=where, cue=Cells(GRID, GRID, where)
-        )
+        # With every cell of another image an image is that other image, and any model follows.
+        cue = Cells(GRID, GRID, where) if what == BEHIND else None
+        finding = self.make(f"cell {best}", "place", "background", what, "context", where=where, cue=cue)
         return self._together(finding, where)
 
     def _together(self, finding: Finding, where: Sequence[tuple[int, int]]) -> Finding:
