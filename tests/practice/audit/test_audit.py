@@ -64,6 +64,15 @@ def test_a_scenes_colour_is_context_and_no_leak(tmp_path):
     assert result.verdict == "context"
 
 
+def test_what_every_cell_shows_is_no_cue_to_swap_since_all_cells_are_the_image(tmp_path):
+    def change(pixels, value):
+        shade = np.random.default_rng(int(pixels.sum())).normal(90 * value, 40)
+        return (0.5 * pixels + np.array([shade, 0, 0])).clip(0, 255).astype(np.uint8)
+
+    result = look(write_set(tmp_path / "set", each=150, change=change))
+    assert [each.cue for each in result.findings if each.what == "the scene in every cell"] == [None]
+
+
 def test_a_file_format_leaks_whatever_the_pixels_show(tmp_path):
     def save(image, path, value):
         image.save(path.with_suffix(".bmp") if value else path)
