@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from site_capture import BLOCK, captured
+from site_house import drawn
 from site_pages import DEVELOP, GUIDES, PAGES, RESULTS, ROOT, menu, write_pages
 from site_reference import write_reference
 from site_tutorials import write_tutorials
@@ -30,6 +31,7 @@ def write_source(source: Path, kept: Path, *, capture: bool = True) -> None:
         text = (ROOT / file).read_text(encoding="utf-8")
         if BLOCK.search(text):
             changed[file] = captured(text, kept, print) if capture else text
+    changed["ARCHITECTURE.md"] = drawn((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
     write_pages(source, changed)
     write_reference(source)
     lessons = write_tutorials(source, kept, capture=capture)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from contextlib import nullcontext
 from pathlib import Path
 from time import monotonic
 
@@ -32,15 +33,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--demo", action="store_true", help="run unspur demo as well")
+    parser.add_argument("--keep", type=Path, help="a folder to work in, which is left behind")
     asked = parser.parse_args()
     began = monotonic()
-    with tempfile.TemporaryDirectory(prefix="unspur-wheel-") as name:
-        folder = Path(name)
+    with nullcontext(asked.keep) if asked.keep else tempfile.TemporaryDirectory(prefix="unspur-wheel-") as name:
+        folder = Path(name).resolve()
         venv.create(folder / "env", with_pip=True)
         python = folder / "env" / "bin" / "python"
         _install(python, asked.wheel.resolve())
         print(f"installed in {monotonic() - began:.0f} s", flush=True)
-        (folder / "work").mkdir()
+        (folder / "work").mkdir(parents=True)
         where = output_of("python", "import unspur; print(unspur.__file__)", folder / "work", python)
         assert str(ROOT) not in where and "site-packages" in where, f"{where} is not the installed one"
         for kind, code in blocks(asked.demo):

@@ -44,8 +44,9 @@ def test_every_version_of_python_that_the_workflow_tries_is_named_by_the_package
 
 
 def test_every_package_that_the_project_asks_for_is_pinned():
-    pins = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
-    pins = {re.sub(r"[-_.]+", "-", pin) for pin in pins}
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()[1:]  # the first is a comment
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+    pins = {re.sub(r"[-_.]+", "-", line.split("==")[0].lower()) for line in lines}
     own = PROJECT["project"]
     wanted = [*own["dependencies"], *(line for extra in own["optional-dependencies"].values() for line in extra)]
     names = {re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", line)[0].lower()) for line in wanted} - {"unspur"}
