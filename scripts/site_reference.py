@@ -28,17 +28,21 @@ from unspur.models.catalog import ARCHS
 
 COMPARED = ROOT / "results" / "compare-colored_mnist-mini.json"
 FILES = {  # each file that is stored, and the structures that it is made of
-    "result.json, of a run": ["runs.result.Result", "runs.result.StageBlock", "methods.facts.BaselineBlock"],
-    "the scores of a test set, in result.json": ["evaluation.scores.TestScores", "evaluation.scores.Share"],
-    "data.json, of a run": ["runs.folder.DataNames"],
-    "findings.json, of an audit": [
+    "`result.json`, of a run": ["runs.result.Result", "runs.result.StageBlock", "methods.facts.BaselineBlock"],
+    "The scores of a test set, in `result.json`": [
+        "evaluation.scores.TestScores",
+        "evaluation.scores.OverGroups",
+        "evaluation.scores.Share",
+    ],
+    "`data.json`, of a run": ["runs.folder.DataNames"],
+    "`findings.json`, of an audit": [
         "practice.audit.findings.AuditJSON",
         "practice.audit.findings.FindingJSON",
         "practice.audit.findings.RelianceJSON",
         "practice.audit.findings.TestedJSON",
         "practice.audit.evidence.EvidenceJSON",
     ],
-    "repair.json, of a repair": [
+    "`repair.json`, of a repair": [
         "practice.repair.state.RepairJSON",
         "practice.repair.state.TriedJSON",
         "practice.repair.state.ScoresJSON",
@@ -46,12 +50,12 @@ FILES = {  # each file that is stored, and the structures that it is made of
         "practice.repair.state.BaselineJSON",
         "practice.repair.state.RelianceChange",
     ],
-    "the rows of predict --out FILE.jsonl": ["practice.predict.rows.RowJSON", "practice.predict.rows.GuessJSON"],
-    "config.json, of an exported model": [
+    "The rows of `predict --out FILE.jsonl`": ["practice.predict.rows.RowJSON", "practice.predict.rows.GuessJSON"],
+    "`config.json`, of an exported model": [
         "practice.export.layout.ExportedConfig",
         "practice.export.layout.Origin",
     ],
-    "what doctor --json prints": [
+    "What `doctor --json` prints": [
         "practice.doctor.Diagnosis",
         "practice.doctor.Package",
         "practice.doctor.Extra",
@@ -222,7 +226,7 @@ def _files() -> str:
         "What cannot be known is `null`, never 0. [A run is a folder](runs.md) says which file is what.",
     ]
     for title, names in FILES.items():
-        text.append(f"## {title[0].upper()}{title[1:]}")
+        text.append(f"## {title}")
         for name in names:
             module, _, kind = name.rpartition(".")
             structure = getattr(importlib.import_module(f"unspur.{module}"), kind)
@@ -232,14 +236,6 @@ def _files() -> str:
 
 def _fields(structure: type) -> str:
     """A row for each field of a typed dict: its type as written, and the comment behind it."""
-    rows = []
-    for base in structure.__dict__.get("__orig_bases__", ()):
-        if isinstance(base, type) and base is not dict and hasattr(base, "__annotations__"):
-            rows += _own_fields(base)
-    return _table(("field", "type", "meaning"), [*rows, *_own_fields(structure)])
-
-
-def _own_fields(structure: type) -> list[tuple[str, str, str]]:
     source = textwrap.dedent(inspect.getsource(structure))
     comments = {}
     for token in tokenize.generate_tokens(io.StringIO(source).readline):

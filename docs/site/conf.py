@@ -14,6 +14,7 @@ author = "The unspur authors"
 copyright = author
 version = release = __version__
 root_doc = "index"
+smartquotes = False  # they would turn --json into a dash
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 
@@ -37,6 +38,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # it fetches every page that was found, which a browser forbids for files
 html_sidebars = {"start": [], "questions": []}
+html_context = {"default_mode": "auto"}  # day or night as the reader's system has it
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,

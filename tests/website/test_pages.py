@@ -51,7 +51,3 @@ def test_a_method_has_a_page_with_idea_algorithm_formula_limits_and_citation(nam
     assert [section.partition("\n")[0] for section in sections] == SECTIONS
     assert len(re.findall(r"[.?!:](?:\s|$)", idea)) >= 3, "the idea has three sentences"
     assert "```math" in sections[1]
-
-
-def test_no_method_page_is_left_behind():
-    assert {path.stem for path in (ROOT / "docs" / "methods").glob("*.md")} == set(METHODS)

@@ -1,5 +1,6 @@
 """The site as people meet it: built with warnings as errors, opened in a browser, searched, on a phone, in the dark."""
 
+import os
 import subprocess
 import sys
 
@@ -57,7 +58,8 @@ def site(tmp_path_factory):
     """The whole site without what commands print; a warning of any kind, such as a link into nowhere, is an error."""
     out = tmp_path_factory.mktemp("site")
     command = [sys.executable, str(ROOT / "scripts" / "make_site.py"), "--no-capture", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return out / "html"
 

@@ -40,61 +40,61 @@ EXTRAS = {  # what each extra of pyproject.toml is for
 class Package(TypedDict):
     """A package that is needed, in which versions, and what is here."""
 
-    name: str
+    name: str  # as pip calls it
     needs: str  # such as ">=2.4"
     found: str | None  # a version
-    fits: bool
+    fits: bool  # whether that is one of them
 
 
 class Extra(TypedDict):
     """An extra of the package, and which of its packages are missing or too old."""
 
-    name: str
-    purpose: str
-    missing: list[Package]
+    name: str  # as in pip install 'unspur[NAME]'
+    purpose: str  # what it is for
+    missing: list[Package]  # packages that are not here, or too old
 
 
 class Device(TypedDict):
     """What a network can be trained on."""
 
-    name: str
+    name: str  # as torch calls it, and its model
     memory: int | None  # bytes
 
 
 class Cache(TypedDict):
     """Where decoded images, features and downloads are kept."""
 
-    folder: str
-    bytes: int
-    free: int
-    writable: bool
+    folder: str  # UNSPUR_CACHE, or the user's
+    bytes: int  # that it holds
+    free: int  # bytes left on its disk
+    writable: bool  # whether it, or what would hold it, can be written
 
 
 class Files(TypedDict):
     """Published files that data sets are made of."""
 
-    title: str
-    sets: list[str]
+    title: str  # what they are called
+    sets: list[str]  # that are made of them
     state: str  # whole, missing or damaged
-    folder: str | None
+    folder: str | None  # where they are
     get: str  # the command that gets them, or says how
 
 
 class Diagnosis(TypedDict):
     """All of it; ``problems`` are sentences about what keeps unspur from working, empty where it works."""
 
-    version: str
-    commit: str | None
-    python: str
-    platform: str
-    threads: int
-    devices: list[Device]
-    packages: list[Package]
-    extras: list[Extra]
-    cache: Cache
-    data_dir: str | None
-    data: list[Files]
-    problems: list[str]
+    version: str  # of unspur
+    commit: str | None  # of its checkout, if it runs from one
+    python: str  # its version
+    platform: str  # system and processor
+    threads: int  # that torch uses
+    devices: list[Device]  # the processor first
+    packages: list[Package]  # that unspur cannot do without
+    extras: list[Extra]  # what is missing of each
+    cache: Cache  # of images, features and downloads
+    data_dir: str | None  # where data sets are looked for first
+    data: list[Files]  # published files, here or not
+    problems: list[str]  # sentences; empty where unspur works
 
 
 def diagnose(data_dir: Path | None = None) -> Diagnosis:
