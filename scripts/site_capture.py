@@ -20,7 +20,7 @@ from pathlib import Path
 from site_pages import ROOT
 
 BLOCK = re.compile(r"<!-- run -->\n+```(?P<kind>sh|python)\n(?P<code>.*?)```\n", re.DOTALL)
-LONGEST = 60  # lines of an output that are shown
+LONGEST = 45  # lines of an output that are shown
 SECONDS = 3600
 
 

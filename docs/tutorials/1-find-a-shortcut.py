@@ -26,7 +26,7 @@ for number, name in {3: "three", 5: "five"}.items():
 # %% [markdown]
 # ## Plant a shortcut
 #
-# In 95 of 100 training images a faint mark in a corner goes with the class; in the rest it is the other class's.
+# In 95 of 100 training images a coloured square goes with the class; in the rest it is the other class's.
 # `unspur data plant` does the same on the command line.
 
 # %%

@@ -11,6 +11,8 @@ from unspur.practice.doctor import Diagnosis, Extra, Files
 
 SHOWN = ("torch", "torchvision", "numpy", "pillow", "safetensors", "typer")  # of the packages, unless one does not fit
 
+MOST = 2  # missing packages of an extra that are named; --json names all
+
 
 def print_diagnosis(found: Diagnosis) -> None:
     """A block for each question: what runs, on what, where things are kept, which data, which extras."""
@@ -43,8 +45,10 @@ def print_diagnosis(found: Diagnosis) -> None:
 def _extras(extras: list[Extra]) -> Table:
     table = Table("extra", "state", "for")
     for extra in extras:
-        lacking = ", ".join(escape(f"{package['name']}{package['needs']}") for package in extra["missing"])
-        table.add_row(extra["name"], f"missing: {lacking}" if lacking else "here", extra["purpose"])
+        lacking = [escape(f"{package['name']}{package['needs']}") for package in extra["missing"]]
+        more = f" and {len(lacking) - MOST} more" if len(lacking) > MOST else ""
+        state = f"missing: {', '.join(lacking[:MOST])}{more}" if lacking else "here"
+        table.add_row(extra["name"], state, extra["purpose"])
     return table
 
 
