@@ -37,7 +37,8 @@ planted = plant(Folder(root=str(folder / "photos")), "square", folder / "marked"
 print(planted.summary())
 
 # %%
-shown = sorted((folder / "marked" / "images").rglob("*.png"))[:6]
+marked = folder / "marked" / "images"
+shown = [path for name in ("three", "five") for path in sorted((marked / name).glob("*.png"))[:3]]
 sheet = Image.new("RGB", (6 * 100, 96), "white")
 for place, path in enumerate(shown):
     with Image.open(path) as picture:

@@ -42,7 +42,7 @@ methods = {
 scores = {}
 for name, method in methods.items():
     model = unspur.build_model("small_cnn", data)
-    fit = method.fit(model, data.train, data.val, seed=0)
+    fit = method.fit(model, data.train, val=data.val, seed=0)
     scores[name] = unspur.evaluate(fit.model, data)["unbiased"]
     print(
         f"{name}: {scores[name]['accuracy']:.1%} of all, {scores[name]['conflicting_accuracy']:.1%} against the colour"
