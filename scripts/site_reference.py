@@ -248,10 +248,9 @@ def _fields(structure: type) -> str:
             kind = rest.split("  #")[0].strip()
             optional = kind.startswith("NotRequired[")
             shown_kind = kind.removeprefix("NotRequired[").removesuffix("]") if optional else kind
-            rows.append(
-                (f"`{name}`", f"`{shown_kind}`", comments.get(name, "") + (" *may be absent*" if optional else ""))
-            )
-    return rows
+            meaning = ", ".join(filter(None, [comments.get(name), "*may be absent*" if optional else ""]))
+            rows.append((f"`{name}`", f"`{shown_kind}`", meaning))
+    return _table(("field", "type", "meaning"), rows)
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
