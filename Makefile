@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test venv lint types browser pytest bench results hostile soak
+.PHONY: demo test venv lint types browser pytest bench results hostile soak docs docs-test dist
 
 demo: venv
 	$(BIN)/unspur demo --out demo
@@ -55,3 +55,18 @@ bench: venv
 # Every table of README.md and results/ from the JSON in results/; a test says when they differ.
 results: venv
 	$(BIN)/python scripts/make_results.py
+
+# The site, in build/site/html: pages, reference from the code, and what the commands of its first page print (a few
+# minutes, once for each version of the package). Warnings are errors; nothing is downloaded.
+docs: venv
+	OMP_NUM_THREADS=2 $(BIN)/python scripts/make_site.py
+
+# The tests of the site that take longer: it is built, opened in Chromium and searched; longer blocks and tutorials are run.
+docs-test: venv browser
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m site
+
+# Wheel and sdist in dist/; the wheel is installed away from the checkout and does what the site's first page does.
+dist: venv
+	rm -rf dist build/lib build/bdist.*
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python scripts/try_wheel.py --demo dist/*.whl

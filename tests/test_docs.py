@@ -28,7 +28,9 @@ def test_every_link_leads_to_a_file(page):
 
 def shown(text: str) -> list[list[str]]:
     """The words after `unspur` in every command that a page shows."""
-    lines = re.findall(r"^    unspur (.+)$", text, re.MULTILINE) + re.findall(r"`unspur ([^`]+)`", text)
+    fenced = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    lines = re.findall(r"^unspur (.+)$", fenced, re.MULTILINE)
+    lines += re.findall(r"^    unspur (.+)$", text, re.MULTILINE) + re.findall(r"`unspur ([^`]+)`", text)
     return [shlex.split(re.split(r"; |  #", line)[0]) for line in lines]
 
 

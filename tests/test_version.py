@@ -53,3 +53,11 @@ def test_outside_a_checkout_there_is_no_commit(checkout, tmp_path, monkeypatch):
 def test_without_git_there_is_no_commit(checkout, monkeypatch):
     monkeypatch.setenv("PATH", str(checkout))
     assert version.commit() is None
+
+
+def test_a_package_installed_in_the_checkout_of_something_else_has_no_commit(checkout, monkeypatch):
+    installed = checkout / ".venv" / "unspur"
+    installed.mkdir(parents=True)
+    (installed / "version.py").write_text("1")  # never added to that repository
+    monkeypatch.setattr(version, "__file__", str(installed / "version.py"))
+    assert version.commit() is None

@@ -121,12 +121,54 @@ def test_info_and_preview_of_the_embedded_digits(unspur, tmp_path):
     assert code == 0 and picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_a_command_the_help_shows_those_first_that_take_a_folder_of_images_to_production(unspur):
+def test_without_a_command_five_commands_take_a_folder_of_images_to_production(unspur):
     code, out, err = unspur()
-    assert code == 2 and "Usage" in out and err == ""
+    named = [line.split()[1] for line in out.splitlines() if line.startswith("  unspur ")]
+    assert code == 0 and named == ["demo", "audit", "repair", "predict", "export"]
+    assert err.startswith("Next: unspur demo")
+
+
+def test_the_help_shows_those_five_first(unspur):
+    _, out, _ = unspur("--help")
     first, more = out.partition("Start here")[2].split(" More ")
     named = [line.split()[1] for line in first.splitlines() if line.startswith("│") and line[2] != " "]
     assert named == ["demo", "audit", "repair", "predict", "export"] and "sweep" in more
+
+
+def test_quiet_prints_the_result_and_no_hint(unspur, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_QUIET", "")  # set by the command for the processes that it starts; restored afterwards
+    code, out, err = unspur("train", "erm", "biased_mnist", *TINY, "--out", tmp_path / "runs", "--quiet")
+    assert code == 0 and "erm" in out and err == ""
+    code, _, err = unspur("train", "masktun", "mnist", "--quiet")
+    assert code == 2 and err.startswith("Error: Unknown method")  # what went wrong is always said
+
+
+COMPLETE = """
+import sys
+from unspur.cli.main import app
+try:
+    app(prog_name="unspur")
+finally:
+    assert "torch" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("train mas", {"masktune"}),
+        ("train erm biased", {"biased_mnist"}),
+        ("train erm mnist --arch cnn", {"cnn2", "cnn3"}),
+    ],
+)
+def test_a_shell_completes_names_without_importing_torch(words, completed):
+    place = str(len(words.split()))  # of the word that is being typed, `unspur` being word 0
+    asked = {"_UNSPUR_COMPLETE": "complete_bash", "COMP_WORDS": f"unspur {words}", "COMP_CWORD": place}
+    environment = os.environ | asked | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", COMPLETE], env=environment, capture_output=True, text=True, check=False
+    )
+    assert set(done.stdout.split()) == completed, done.stderr
 
 
 def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp_path):
@@ -170,6 +212,7 @@ def test_every_command_has_help_with_an_example():
         ["sweep"],
         ["analyze"],
         ["probe"],
+        ["doctor"],
     ):
         text = runner.invoke(app, [*arguments, "--help"]).output
         assert "Example: unspur" in text, arguments

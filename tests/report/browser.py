@@ -102,8 +102,9 @@ class Browser:
             self._process.wait()
         os.close(self._answers)
 
-    def open(self, page: Path, *, script: str = "", width: int = 1200, dark: bool = False) -> Seen:
+    def open(self, page: Path, *, query: str = "", script: str = "", width: int = 1200, dark: bool = False) -> Seen:
         """Open ``page`` in a window ``width`` pixels wide and run ``script``, a function's body, in it."""
+        address = page.as_uri() + query
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for part in ("Page", "Runtime", "Log", "Network"):
@@ -113,14 +114,14 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", session, features=[scheme])
         self._events.clear()
-        self._call("Page.navigate", session, url=page.as_uri())
+        self._call("Page.navigate", session, url=address)
         self._wait_for("Page.loadEventFired")
         answer = self._call(
             "Runtime.evaluate", session, expression=LOOK % script, awaitPromise=True, returnByValue=True
         )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         asked = [event["params"]["request"]["url"] for event in self._named("Network.requestWillBeSent")]
-        requests = [url for url in asked if not url.startswith("data:") and url != page.as_uri()]
+        requests = [url for url in asked if not url.startswith("data:") and url != address]
         problems = [json.dumps(event["params"]) for event in self._events if _is_problem(event)]
         self._call("Target.closeTarget", targetId=target)
         return Seen(**answer["result"]["value"], requests=requests, problems=problems)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Settings, print_json, say
+from unspur.cli.shared import DataDir, Json, Quiet, Settings, print_json, say
 
 
 def audit(
@@ -25,6 +25,7 @@ def audit(
     out: Annotated[Path, typer.Option(help="The parent of audit folders.")] = Path("audits"),
     settings: Settings = None,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Find what gives labels away without being the object, where it is, and whether the model uses it.

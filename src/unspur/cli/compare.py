@@ -14,9 +14,11 @@ from unspur.cli.shared import (
     EngineName,
     Jobs,
     Json,
+    Quiet,
     Runs,
     Seeds,
     Settings,
+    complain,
     print_json,
     say,
     suggest,
@@ -39,6 +41,7 @@ def compare(
     keep: Annotated[Path | None, typer.Option(help="A JSON file that always has what is known by then.")] = None,
     out: Runs = Path("runs"),
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Compare methods on data sets: same candidates, same rules of choice, ranks with intervals.
@@ -66,7 +69,7 @@ def compare(
     many = Many(out, jobs, engine, data_dir)
     found = do_compare(entries, many, command=command, keep=keep, progress=True, say=say)
     for failure in write_comparison(found, page):
-        say(f"Warning: the page lacks the part '{failure.section}': {failure.reason}")
+        complain(f"Warning: the page lacks the part '{failure.section}': {failure.reason}")
     if as_json:
         print_json(found)
     else:

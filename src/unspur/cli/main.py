@@ -13,6 +13,7 @@ from unspur.cli.audit import audit
 from unspur.cli.catalogs import archs, methods
 from unspur.cli.compare import compare
 from unspur.cli.data import data_app
+from unspur.cli.doctor import doctor
 from unspur.cli.papers import reproduce
 from unspur.cli.repair import repair
 from unspur.cli.shared import (
@@ -21,10 +22,12 @@ from unspur.cli.shared import (
     DataName,
     Json,
     Method,
+    Quiet,
     RunFolder,
     Runs,
     Seed,
     Settings,
+    complain,
     given,
     print_json,
     say,
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
 # Everything else is imported inside the commands: `unspur --help` must not wait for torch.
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(invoke_without_command=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 INTERRUPTED = 130  # the exit code of Ctrl-C, by which typer reports it
 UNREAD = 1  # the exit code where nobody reads on, such as behind `| head`; typer's own
 FIRST, MORE = "Start here", "More"
@@ -53,8 +56,22 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+FIRST_STEPS = """\
+unspur finds the shortcuts that image classifiers take, and trains classifiers that do not need them.
+
+  unspur demo                            the whole story on digits that come with unspur; needs no data
+  unspur audit PHOTOS                    does something give labels away that is not the object?
+  unspur repair PHOTOS                   take the shortcut out of the model, or keep the model that you had
+  unspur predict RUN IMAGES              labels for new images, or why there is none
+  unspur export RUN --out DIR            one file for another program, with a model card
+
+PHOTOS is a folder with a folder of images for each class. unspur --help lists all commands, unspur doctor shows
+what this machine has, and unspur --install-completion teaches your shell to complete them."""
+
+
 @app.callback()
 def unspur(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -65,11 +82,16 @@ def unspur(
 
     Your own images: `unspur audit PHOTOS`, then `unspur repair PHOTOS`.
     """
+    if context.invoked_subcommand is None:
+        typer.echo(FIRST_STEPS)
+        suggest("unspur demo", why="a few minutes; then unspur audit on a folder of your own")
 
 
 @app.command(rich_help_panel=FIRST)
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("demo"), as_json: Json = False
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("demo"),
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Train on the embedded digits, find the shortcut, repair it, and write OUT/audit.html and OUT/report.html.
 
@@ -105,6 +127,7 @@ def train(
         typer.Option(metavar="N", help="After each epoch, note where attributions lie and what neuron N uses."),
     ] = None,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Train one model and store the run in a folder of its own.
@@ -151,6 +174,7 @@ def evaluate(
     ] = None,
     settings: Settings = None,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Score a stored run on its own test sets, on another data set, or on every image of a folder or table.
@@ -182,6 +206,7 @@ def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="One or more run folders.")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page about stored runs.
@@ -195,9 +220,9 @@ def report(
         written = write_report(runs, out, data_dir, bar)
     for folder, warnings in written["warnings"].items():
         for warning in warnings:
-            say(f"Warning: {folder}: {warning}")
+            complain(f"Warning: {folder}: {warning}")
     for section, reason in written["failed"].items():
-        say(f"Warning: the page lacks the part '{section}': {reason}")
+        complain(f"Warning: the page lacks the part '{section}': {reason}")
     if as_json:
         print_json(written)
     else:
@@ -219,7 +244,7 @@ app.command(rich_help_panel=FIRST)(predict)
 app.command(rich_help_panel=FIRST)(export)
 app.command(rich_help_panel=MORE)(methods)
 app.add_typer(data_app, name="data", rich_help_panel=MORE)
-for command in (compare, sweep, analyze, probe, reproduce, archs):
+for command in (compare, sweep, analyze, probe, reproduce, archs, doctor):
     app.command(rich_help_panel=MORE)(command)
 
 
@@ -238,23 +263,23 @@ def main() -> NoReturn:
         code = UNREAD
     except typer.TyperException as error:  # such as an unknown option; without a command the help has been printed
         if error.format_message():
-            say(f"Error: {error.format_message()}")
+            complain(f"Error: {error.format_message()}")
         code = 2
     except RunFailed as error:
-        say(f"Error: {error}")
+        complain(f"Error: {error}")
         code = 1
     except UnspurError as error:
-        say(f"Error: {error}")
+        complain(f"Error: {error}")
         code = 2
     except OSError as error:  # such as a disk that is full or cannot be written
         where = f" ({error.filename})" if error.filename else ""
-        say(f"Error: {error.strerror or error}{where}; free some space, or name another folder.")
+        complain(f"Error: {error.strerror or error}{where}; free some space, or name another folder.")
         code = 1
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        say(f"Error: {OUT_OF_MEMORY}.")
+        complain(f"Error: {OUT_OF_MEMORY}.")
         code = 1
     if code == INTERRUPTED:
-        say("Interrupted. Start the same command again to continue; `train` and `predict` need --resume for that.")
+        complain("Interrupted. Start the same command again to continue; `train` and `predict` need --resume for that.")
     sys.exit(code)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Runs, Seeds, Settings, print_json, say, suggest
+from unspur.cli.shared import DataDir, Json, Quiet, Runs, Seeds, Settings, print_json, say, suggest
 from unspur.errors import RunFailed
 
 
@@ -25,6 +25,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Where measured tables are stored.")] = Path("results"),
     runs: Runs = Path("runs"),
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Reproduce a published table: ours beside theirs. What needs data that are not here is skipped and named.

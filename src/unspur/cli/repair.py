@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Seed, Settings, print_json, say
+from unspur.cli.shared import DataDir, Json, Quiet, Seed, Settings, print_json, say
 
 Repairable = Annotated[
     str,
@@ -36,6 +36,7 @@ def repair(
     out: Annotated[Path, typer.Option(help="The parent of repair folders.")] = Path("repairs"),
     settings: Settings = None,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Take the shortcut that an audit finds out of a model, if that can be done without harm; no group labels needed.

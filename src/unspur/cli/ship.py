@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, RunFolder, print_json, say, suggest
+from unspur.cli.shared import DataDir, Json, Quiet, RunFolder, print_json, say, suggest
 
 Coverage = Annotated[
     float | None, typer.Option(help="The share of images to answer; the model abstains on the rest. Default: all.")
@@ -38,6 +38,7 @@ def predict(
     workers: Annotated[int | None, typer.Option(help="Workers of --engine ray. Default: one per processor.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue behind the last whole row of --out.")] = False,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Label images with a trained model, or abstain and say why.
@@ -94,6 +95,7 @@ def export(
         typer.Option(metavar="AUDIT", help="Audits for the model card, such as one before and one after the repair."),
     ] = None,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Write a run's model for another program: one file, checked against the run, with labels and a model card.

@@ -17,6 +17,7 @@ from unspur.cli.shared import (
     Jobs,
     Json,
     Method,
+    Quiet,
     RunFolder,
     Runs,
     Seed,
@@ -70,6 +71,7 @@ def sweep(
     figure: Figure = None,
     out: Runs = Path("runs"),
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Do many runs: every point of a grid, with every seed. Start it again to continue where it stopped.
@@ -167,6 +169,7 @@ def analyze(
     ] = False,
     samples: Annotated[int, typer.Option(help="Test inputs to use (pruned nodes are scored on more).")] = 1000,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Compute every metric and attribution statistic of a stored run, and keep them in its analysis.json.
@@ -201,6 +204,7 @@ def probe(
     seed: Seed = 0,
     settings: Settings = None,
     data_dir: DataDir = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Find the highest learning rate at which a method still converges, by short trainings on training data.

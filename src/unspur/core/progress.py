@@ -1,4 +1,6 @@
-"""How far long work has come: bars with the time left on a terminal, a line now and then in a log. All on stderr."""
+"""How far long work has come: bars with the time left on a terminal, a line now and then in a log. All on stderr;
+nothing with `--quiet`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bars
 
+from unspur.core.quiet import is_quiet
 from unspur.errors import UnspurError
 
 Progress = Callable[[str, float], None]  # given a stage's name, and the share of it that is done (0 to 1)
@@ -117,7 +120,7 @@ class _Display:
     def open(self) -> None:
         if not self._users:
             self._next_line = monotonic() + FIRST_LINE
-            self._bars = _bars() if sys.stderr.isatty() else None
+            self._bars = _bars() if sys.stderr.isatty() and not is_quiet() else None
             if self._bars:
                 self._bars.start()
         self._users += 1
@@ -140,7 +143,7 @@ class _Display:
     def update(self, stage: _Stage, done: float, count: str, left: str, hide: bool) -> None:
         if self._bars and stage.task is not None:
             self._bars.update(stage.task, completed=done, count=count, left=left, visible=not hide)
-        elif self._users and not self._bars and done < 1 and monotonic() >= self._next_line:
+        elif self._users and not self._bars and not is_quiet() and done < 1 and monotonic() >= self._next_line:
             self._next_line = monotonic() + NEXT_LINE
             shown = f"{stage.label} {count or f'{100 * done:.0f} %'}"
             print(f"{shown}, {left}" if left else shown, file=sys.stderr, flush=True)

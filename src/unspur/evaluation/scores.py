@@ -25,9 +25,9 @@ from unspur.train.loop import outputs
 class Share(TypedDict):
     """How many of n samples are right, with the 95 % interval."""
 
-    n: int
-    accuracy: float
-    ci95: list[float]
+    n: int  # samples
+    accuracy: float  # the share that is right
+    ci95: list[float]  # Wilson's interval
 
 
 class GroupScores(Share):
@@ -48,10 +48,10 @@ class OverGroups(TypedDict):
 class TestScores(Share, OverGroups):
     """One test set (docs/metrics.md); what cannot be known is None."""
 
-    aligned_accuracy: float | None
-    conflicting_accuracy: float | None
+    aligned_accuracy: float | None  # on samples that follow the training correlation
+    conflicting_accuracy: float | None  # on samples that break it
     only_class: NotRequired[int | None]  # what the model predicts for every sample, if that is one class of several
-    groups: list[GroupScores]
+    groups: list[GroupScores]  # a label with its attributes each
 
 
 ScoreName = Literal[

@@ -16,8 +16,8 @@ Role = Literal["before", "student"]  # what a result began as, or a biased model
 class BaselineBlock(TypedDict):
     """The stage that a result is to be compared with, and what that was to it."""
 
-    stage: str
-    role: Role
+    stage: str  # its name, as in `stages`
+    role: Role  # before: what the repair began with; student: a biased model trained beside it
 
 
 class Facts(MinedFacts, PrunedFacts, HiddenFacts, total=False):

@@ -21,34 +21,34 @@ ENDED: tuple[Status, ...] = ("done", "diverged")  # a sweep skips these; "failed
 class StageBlock(TypedDict):
     """An earlier stage of a run."""
 
-    tests: dict[str, TestScores]
+    tests: dict[str, TestScores]  # its scores, by test set
 
 
 class Result(TypedDict):
     """How a run ended and what it found; the blocks behind ``machine`` are there once it is done."""
 
-    format: NotRequired[int]
-    key: str
+    format: NotRequired[int]  # of this file
+    key: str  # the hash of the configuration, which ends the folder's name
     method: str
     dataset: str
-    arch: str
+    arch: str  # the network
     seed: int
-    status: Status
-    seconds: float
-    threads: int
-    devices: int
-    version: str
-    commit: str | None
-    machine: str
+    status: Status  # done, diverged or failed
+    seconds: float  # that the run took
+    threads: int  # of each process
+    devices: int  # that trained together
+    version: str  # of unspur
+    commit: str | None  # of its checkout, if it ran from one
+    machine: str  # kind of processor, number of cores, version of torch
     reason: NotRequired[str]  # why it is not done
     stage: NotRequired[str]  # where it diverged
-    step: NotRequired[int]
+    step: NotRequired[int]  # of that stage, at which it diverged
     sizes: NotRequired[dict[str, int]]  # samples to train and to validate on
-    tests: NotRequired[dict[str, TestScores]]
-    stages: NotRequired[dict[str, StageBlock]]
+    tests: NotRequired[dict[str, TestScores]]  # the scores of the result, by test set
+    stages: NotRequired[dict[str, StageBlock]]  # those of what came before it, by stage
     baseline: NotRequired[BaselineBlock | None]  # the stage that the result is to be compared with
     trained: NotRequired[str | None]  # the stage whose training made the model, where others were given up
-    facts: NotRequired[Facts]
+    facts: NotRequired[Facts]  # what the method measured on the way
     warnings: NotRequired[list[str]]  # what a reader of any figure must know; first what is worst
     selective: NotRequired[dict[str, Any]]  # of `unspur evaluate --coverage`
 

@@ -23,33 +23,33 @@ LEANS = 0.05  # how much more often a model must follow a cue than the control t
 
 
 class RelianceJSON(TypedDict):
-    follows_cue: float
-    control: float
-    ci95: list[float]
-    images: int
+    follows_cue: float  # how often the model predicts the class whose cue an image was given
+    control: float  # the same with the cue of an image of its own class
+    ci95: list[float]  # of the difference
+    images: int  # that were tested
 
 
 class FindingJSON(TypedDict):
-    kind: Kind
-    what: str
-    grade: Grade
+    kind: Kind  # place, image or file
+    what: str  # a sentence's worth of words
+    grade: Grade  # informative, context or leaks
     where: list[list[int]] | None  # None for kind "place": a mark that moves
-    tells_label: float
-    ci95: list[float]
-    p: float
-    separation: float
-    reliance: RelianceJSON | None
-    suspects: int | None
-    accuracy_on_suspects: float | None
-    suspects_ci95: list[float] | None
+    tells_label: float  # balanced accuracy of telling the label by it alone
+    ci95: list[float]  # of that
+    p: float  # corrected over everything that was tested
+    separation: float  # of the classes' medians, in median absolute deviations
+    reliance: RelianceJSON | None  # whether the model follows it; None: not tested
+    suspects: int | None  # images whose cue speaks for another class than their label
+    accuracy_on_suspects: float | None  # of the model, on the surer half of them
+    suspects_ci95: list[float] | None  # of that
     cue: str | None  # as parts/cues/texts.py writes it; None: it cannot be moved between images, or only by a network
 
 
 class TestedJSON(TypedDict):
-    what: str
-    tests: int
-    best: float | None
-    power: str | None
+    what: str  # the group of checks
+    tests: int  # how many it has
+    best: float | None  # the best balanced accuracy among them
+    power: str | None  # a sentence: what would have been found
 
 
 class Tested(NamedTuple):
@@ -143,25 +143,25 @@ class Suspect(NamedTuple):
 
 
 class AuditJSON(TypedDict):
-    verdict: Verdict
-    sentence: str
-    images: int
-    of: int
-    classes: list[str]
-    tested: list[TestedJSON]
-    findings: list[FindingJSON]
+    verdict: Verdict  # clean, context, leaks or leans
+    sentence: str  # the verdict in words
+    images: int  # that were looked at
+    of: int  # images that there are
+    classes: list[str]  # that were compared
+    tested: list[TestedJSON]  # every check that was made
+    findings: list[FindingJSON]  # the gravest first
     cues: list[str]  # what `unspur train swap --set audit=...` swaps
-    leak_map: list[list[float]]
-    pattern_map: list[list[float]]
-    model: str | None
-    model_accuracy: float | None
-    estimated_worst_group: float | None
-    next: str
+    leak_map: list[list[float]]  # balanced accuracy from each cell's statistics, row by row
+    pattern_map: list[list[float]]  # the same from fine detail at fixed pixels
+    model: str | None  # what was tested for following a cue; None: nothing
+    model_accuracy: float | None  # balanced, on images that it was not trained on
+    estimated_worst_group: float | None  # the lowest accuracy on suspects; None: not tested
+    next: str  # the command that usually comes next
     target: str  # the data as `unspur train` takes them
     run: str | None  # the run whose model was tested
     evidence: NotRequired[EvidenceJSON | None]  # audits of earlier versions did not write it
-    notes: list[str]
-    seconds: dict[str, float]
+    notes: list[str]  # what a reader must know
+    seconds: dict[str, float]  # that each part took
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,12 +32,12 @@ class GuessJSON(TypedDict):
 
 
 class RowJSON(TypedDict):
-    filename: str
-    label: str | None
-    probability: float | None
-    top: list[GuessJSON]
-    abstain: bool
-    why: str | None
+    filename: str  # as it was named
+    label: str | None  # the likeliest class; None for a file that cannot be read
+    probability: float | None  # of that
+    top: list[GuessJSON]  # the likeliest classes, as many as --topk asks for
+    abstain: bool  # true: do not use the label
+    why: str | None  # the reason
 
 
 def as_json(row: Row) -> RowJSON:

@@ -18,7 +18,7 @@ EvidenceKind = Literal["swapped", "mined", "classes", "groups"]
 class ScoresJSON(TypedDict):
     """Shares of validation images that a model gets right; None where there is no such image."""
 
-    ordinary: float
+    ordinary: float  # images as they are
     swapped: float | None  # the mean over classes, with the cue of another class
     removed: float | None  # with the cue taken away
     evidence: float | None  # what the choice was made by
@@ -26,69 +26,69 @@ class ScoresJSON(TypedDict):
 
 
 class DifferenceJSON(TypedDict):
-    mean: float
-    error: float
-    p: float
+    mean: float  # over images, of a candidate minus the baseline
+    error: float  # its standard error
+    p: float  # that of random signs
 
 
 class TriedJSON(TypedDict):
     """A candidate."""
 
-    name: str
-    status: Status
+    name: str  # of the method
+    status: Status  # done, or why not
     reason: str | None  # why it is not done, or why it was chosen or not
-    run: str | None
-    command: str
-    seconds: float
-    expected_seconds: float
-    scores: ScoresJSON | None
+    run: str | None  # its folder
+    command: str  # that makes just this run
+    seconds: float  # that it took
+    expected_seconds: float  # that it was expected to take
+    scores: ScoresJSON | None  # None: it is not done
     gain: DifferenceJSON | None  # on the evidence, over the baseline
-    ordinary: DifferenceJSON | None
+    ordinary: DifferenceJSON | None  # on ordinary images, over the baseline
 
 
 class BaselineJSON(TypedDict):
     """What candidates are compared with."""
 
-    run: str
+    run: str  # its folder
     yours: bool  # whether it was given, and not trained here
-    command: str
-    seconds: float
-    scores: ScoresJSON | None
+    command: str  # that makes just this run
+    seconds: float  # that it took
+    scores: ScoresJSON | None  # None: not scored yet
 
 
 class RelianceChange(TypedDict):
     """The swap test of one finding, before and after."""
 
-    what: str
-    before: float | None
-    after: float | None
-    after_ci95: list[float] | None
+    what: str  # the finding
+    before: float | None  # how often predictions follow the cue more than the control
+    after: float | None  # the same of the result
+    after_ci95: list[float] | None  # of that
 
 
 class RepairJSON(TypedDict):
     """Everything about a repair."""
 
-    target: str
-    seed: int
-    margin: float
-    verdict: str | None
+    target: str  # the data as `unspur train` takes them
+    seed: int  # of everything random
+    margin: float  # the largest share of ordinary images that may be lost
+    verdict: str | None  # of the first audit
     finding: str | None  # the audit's sentence
-    audit: str | None
-    cues: list[str]
-    evidence: EvidenceKind | None
+    audit: str | None  # its folder
+    cues: list[str]  # that were swapped
+    evidence: EvidenceKind | None  # what the choice was made by
     images: int  # that the choice was made by
-    baseline: BaselineJSON | None
-    tried: list[TriedJSON]
+    baseline: BaselineJSON | None  # None: not there yet
+    tried: list[TriedJSON]  # every candidate
     chosen: str | None  # the name of the candidate; None: the baseline is kept
     run: str | None  # the folder of the result
     sentence: str | None  # None: the repair has not ended
-    second_audit: str | None
-    second_verdict: str | None
-    reliance: list[RelianceChange]
-    notes: list[str]
-    seconds: float
-    next: list[str]
-    version: str
+    second_audit: str | None  # of the result, its folder
+    second_verdict: str | None  # of that
+    reliance: list[RelianceChange]  # finding by finding
+    notes: list[str]  # what a reader must know
+    seconds: float  # in all
+    next: list[str]  # the commands that usually come next
+    version: str  # of unspur
 
 
 def new_state(target: str, seed: int, margin: float) -> RepairJSON:
