@@ -38,7 +38,14 @@ level = info["threshold"]
 print(json.dumps({row.property: float(row.score) for row in scores.itertuples()} | {"level": float(level)}))
 """,
     "deepchecks": """
-import sys, json, pathlib, numpy
+import sys, json, pathlib, numpy, torch
+try:
+    import torchvision
+except RuntimeError:  # a build for CUDA beside a torch without it: what deepchecks uses needs no operator of it
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+        del sys.modules[name]
+    for operator in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{operator}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 from PIL import Image
 from deepchecks.vision.vision_data import VisionData
 from deepchecks.vision.checks import PropertyLabelCorrelation
