@@ -45,6 +45,7 @@ CALLS: dict[str, list[str]] = {
     "export": ["export", "pictures", "--out", "new", "--format", "safetensors"],
     "methods": ["methods"],
     "archs": ["archs"],
+    "doctor": ["doctor"],
     "compare": ["compare", "erm,focal", "parity", "--seeds", "0", "--out", "file/x", "--rates", "0.1"],
     "sweep": ["sweep", "erm", "parity", *RUN, "--grid", "erm.lr=0.1", "--seeds", "0", "--out", "new", "--jobs", "1"],
     "analyze": ["analyze", "parity", "--samples", "4"],
