@@ -57,7 +57,8 @@ def batches():
         part = files[start : start + 64]
         yield {"images": [numpy.asarray(Image.open(f).convert("RGB")) for f in part],
                "labels": [names.index(f.parent.name) for f in part]}
-data = VisionData(batches(), task_type="classification", reshuffle_data=False)
+# Without label_map every label is None to this check, and every score 0.
+data = VisionData(batches(), task_type="classification", label_map=dict(enumerate(names)), reshuffle_data=False)
 value = PropertyLabelCorrelation(n_samples=None).run(data).value
 print(json.dumps({key: float(number) for key, number in dict(value).items()} | {"level": 0.2}))
 """,
