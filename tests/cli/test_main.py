@@ -117,7 +117,8 @@ def test_info_and_preview_of_the_embedded_digits(unspur, tmp_path):
     code, out, err = unspur("data", "info", "biased_mnist", "--set", "data.base=mini")
     assert code == 0 and "MaskTune" in out, err
     picture = tmp_path / "p.png"
-    code, _, _ = unspur("data", "preview", "biased_mnist", "--set", "data.base=mini", "--out", picture)
+    code, _, err = unspur("data", "preview", "biased_mnist", "--set", "data.base=mini", "--out", picture)
+    assert err.startswith("Next: unspur train erm biased_mnist --set data.base=mini  # ")
     assert code == 0 and picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -178,7 +179,9 @@ def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp
     _, _, err = unspur("evaluate", folder)
     assert err.startswith(f"Next: unspur evaluate {folder} --coverage 0.9  # ")
     _, _, err = unspur("report", folder, "--out", tmp_path / "page.html")
-    assert err.endswith(f"Wrote {tmp_path / 'page.html'}. Open it in a browser.\n")
+    assert (
+        f"Wrote {tmp_path / 'page.html'}. Open it in a browser.\nNext: unspur export {folder} --out exported  # " in err
+    )
     _, _, err = unspur("reproduce", "list")
     assert err.startswith("Next: unspur reproduce masktune/table6 --quick")
     for arguments in (["evaluate", folder], ["report", folder, "--out", tmp_path / "b.html"], ["reproduce", "list"]):

@@ -94,6 +94,7 @@ def data_preview(
         print_json({"picture": str(out)})
     else:
         typer.echo(plain(f"Wrote {out}."))
+        suggest(f"unspur train erm {name}{given(settings)}", why="see whether plain training takes the shortcut")
 
 
 @data_app.command("plant")

@@ -227,6 +227,7 @@ def report(
         print_json(written)
     else:
         say(f"Wrote {out}. Open it in a browser.")
+        suggest("unspur export", runs[0], "--out exported", why="one file for another program")
 
 
 def _print_outcome(result: Result, as_json: bool) -> None:
