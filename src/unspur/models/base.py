@@ -96,10 +96,14 @@ def last_layer(net: nn.Module) -> tuple[str, nn.Linear | nn.Conv2d]:
     return layers[-1]
 
 
-def with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-    """What goes into the head, and what comes out of the model, from one pass that gradients can flow through."""
+def with_features(model: nn.Module, x: Tensor, head: nn.Module | None = None) -> tuple[Tensor, Tensor]:
+    """What goes into the head, and what comes out of the model, from one pass that gradients can flow through.
+
+    ``head`` is the layer in question where it is not the one that the model itself seems to end in.
+    """
     caught: list[Tensor] = []
-    handle = head_of(model).register_forward_pre_hook(lambda module, inputs: caught.append(inputs[0]))
+    watched = head_of(model) if head is None else head
+    handle = watched.register_forward_pre_hook(lambda module, inputs: caught.append(inputs[0]))
     try:
         logits: Tensor = model(x)
     finally:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unspur.core.seeds import seeded
-from unspur.models.base import head_of, hooked
+from unspur.models.base import head_of, with_features
 
 Kind = Literal["selection", "reservation"]  # a unit that says "answer", or one more class that says "abstain"
 
@@ -53,11 +53,8 @@ class WithUnits(nn.Module):
 
     def outputs(self, model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and units, from one pass of ``model``, which is this or what wraps it."""
-        caught: list[Tensor] = []
-        head = head_of(self.network)
-        with hooked([head], lambda module, inputs, output: caught.append(inputs[0].float())):
-            logits = model(x).float()
-        return logits, self.units(caught[-1])
+        features, logits = with_features(model, x, head_of(self.network))
+        return logits.float(), self.units(features.float())
 
     def selector(self, kind: Kind) -> Selector:
         """The first unit."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from unspur.core.seeds import seeded
 from unspur.data.base import Split
-from unspur.models.base import evaluating, head_of, hooked, with_features
+from unspur.models.base import evaluating, head_of, with_features
 from unspur.train.session import Session
 
 
@@ -37,10 +37,7 @@ class Disentangled(nn.Module):
 
     def codes(self, model: nn.Module, x: Tensor) -> Codes:
         """Both codes of ``x``, from one pass of ``model``, which is this or what wraps it."""
-        caught: list[Tensor] = []
-        with hooked([self.reads_core], lambda module, inputs, output: caught.append(inputs[0].float())):
-            model(x)
-        core, bias = caught[-1].chunk(2, 1)
+        core, bias = with_features(model, x, self.reads_core)[0].float().chunk(2, 1)
         return Codes(core, bias)
 
     def answers(self, codes: Codes) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unspur.core.seeds import seeded
-from unspur.models.base import head_of, hooked
+from unspur.models.base import head_of, with_features
 
 TINY = 1e-12  # a probability below which its logarithm is not taken
 
@@ -29,11 +29,8 @@ class ManyHeads(nn.Module):
 
     def logits(self, model: nn.Module, x: Tensor) -> Tensor:
         """(heads, samples, classes), from one pass of ``model``, which is this or what wraps it."""
-        caught: list[Tensor] = []
-        head = head_of(self.network)
-        with hooked([head], lambda module, inputs, output: caught.append(inputs[0].float())):
-            first = model(x).float()
-        return torch.stack([first, *(other(caught[-1]) for other in self.others)])
+        features, first = with_features(model, x, head_of(self.network))
+        return torch.stack([first.float(), *(other(features.float()) for other in self.others)])
 
     def give_head(self, number: int) -> None:
         """Make one of the heads the network's own."""
