@@ -42,7 +42,8 @@ def made(found: Mapping[str, Any]) -> str:
     parts += [f"seeds {', '.join(map(str, seeds))}"] if len(seeds) > 1 else [f"seed {seeds[0]}"] if seeds else []
     sizes = {row["sizes"]["train"] for row in rows if row.get("sizes")} or {found.get("training images")}
     parts += [f"{size:,} training images" for size in sizes if size and len(sizes) == 1]
-    parts += [f"commit {found['commit']}"] if "commit" in found else []
+    commits = list(dict.fromkeys(row["commit"] for row in rows if row.get("commit"))) or [found.get("commit")]
+    parts += [f"commit {', '.join(commits)}"] if all(commits) else []
     return "; ".join(parts) + "."
 
 
