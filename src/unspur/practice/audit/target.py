@@ -57,7 +57,8 @@ def target_named(
 
 
 def _tables(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if each.suffix.lower() in TABLES[:2] and each.is_file())
+    """What is surely a table, not a .txt, which may be anybody's notes."""
+    return sorted(each for each in folder.iterdir() if each.suffix.lower() in (".csv", ".tsv") and each.is_file())
 
 
 def data_named(what: str, settings: Sequence[str] = ()) -> tuple[str, DataSpec]:
