@@ -14,7 +14,8 @@ from unspur.methods.randmask import RandMask, random_squares
 from unspur.parts.masking import shared_holes, telling_warnings, unmasked_warnings
 from unspur.saliency.maps import coarse_warnings
 from unspur.saliency.threshold import Soft, TopK
-from unspur.train.recipe import SGD, Cosine, MultiStep, StepDecay
+from unspur.train.recipe import SGD
+from unspur.train.schedules import Cosine, MultiStep, StepDecay
 from unspur.train.session import Session
 
 

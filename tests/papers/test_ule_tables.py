@@ -7,7 +7,8 @@ from unspur.papers.table import Cell, Score, Setup, Table, Trained
 from unspur.papers.ule import DIGITS, TABLES
 from unspur.papers.ule_spawrious import TABLE_5_PUBLISHED, TABLE_6_PUBLISHED, VARIANTS
 from unspur.papers.ule_spawrious import TABLES as SPAWRIOUS
-from unspur.train.recipe import Adadelta, Cosine
+from unspur.train.recipe import Adadelta
+from unspur.train.schedules import Cosine
 
 BY_NAME = {table.name: table for table in (*TABLES, *SPAWRIOUS)}
 

@@ -6,7 +6,8 @@ from unspur.papers.reproduce import TABLES
 from unspur.runs import defaults
 from unspur.runs.config import Config, configure
 from unspur.runs.defaults import RISING, SetSize, fitted, given_keys, photographs
-from unspur.train.recipe import SGD, AdamW, Cosine, StepDecay, recipes
+from unspur.train.recipe import SGD, AdamW, recipes
+from unspur.train.schedules import Cosine, StepDecay
 
 PETS = SetSize(images=1800, classes=2)
 

@@ -11,7 +11,8 @@ from unspur.methods.swap import Swap
 from unspur.runs.config import configure
 from unspur.runs.defaults import SetSize, fitted, given_keys
 from unspur.runs.train_command import train_command
-from unspur.train.recipe import SGD, AdamW, Cosine
+from unspur.train.recipe import SGD, AdamW
+from unspur.train.schedules import Cosine
 
 SIZE = SetSize(1800, 2)
 

@@ -9,7 +9,8 @@ from unspur.errors import Diverged, UnspurError
 from unspur.train.loop import measure, reaching, train
 from unspur.train.moments import Carry, Minimised
 from unspur.train.orders import Draws, Passes, epoch_batches
-from unspur.train.recipe import SGD, Adam, StepDecay
+from unspur.train.recipe import SGD, Adam
+from unspur.train.schedules import StepDecay
 from unspur.train.session import Session
 from watching import Watch
 

@@ -10,7 +10,8 @@ from unspur.train.loop import train
 from unspur.train.losses import cross_entropy
 from unspur.train.moments import Carry, Minimised
 from unspur.train.orders import Draws, Even, Passes, Place, Turns, equal_shares
-from unspur.train.recipe import SGD, Adam, Cosine, Steps
+from unspur.train.recipe import SGD, Adam, Steps
+from unspur.train.schedules import Cosine
 from unspur.train.session import Session
 from watching import Watch
 

@@ -4,19 +4,8 @@ import pytest
 import torch
 
 from unspur.errors import UnspurError
-from unspur.train.recipe import (
-    SGD,
-    Adadelta,
-    Adam,
-    AdamW,
-    Constant,
-    Cosine,
-    Drop,
-    Kron,
-    MultiStep,
-    StepDecay,
-    WarmupStableDecay,
-)
+from unspur.train.recipe import SGD, Adadelta, Adam, AdamW, Kron
+from unspur.train.schedules import Constant, Cosine, Drop, MultiStep, StepDecay, WarmupStableDecay
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ from unspur.parts.swapping import (
 from unspur.saliency.maps import FINE, maps_of
 from unspur.saliency.threshold import Hard, MeanStd, hide
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import SGD, Adam, Optimiser, WarmupStableDecay
+from unspur.train.recipe import SGD, Adam, Optimiser
+from unspur.train.schedules import WarmupStableDecay
 from unspur.train.session import Session
 
 ONE_CYCLE = WarmupStableDecay(warmup=0.3, decay=0.7)

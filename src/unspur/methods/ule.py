@@ -22,7 +22,8 @@ from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy
 from unspur.train.moments import Minimised
 from unspur.train.orders import Passes
-from unspur.train.recipe import Adadelta, Cosine, Optimiser
+from unspur.train.recipe import Adadelta, Optimiser
+from unspur.train.schedules import Cosine
 from unspur.train.session import Session
 
 STAGE = "ule"

@@ -29,7 +29,7 @@ class XRM(LogitsMethod):
     Each sample belongs to one twin, by a coin. The other's prediction replaces its label after a step, for good and
     with a chance that grows with its confidence. There is no early stop: of several rates the one counts with the most
     labels changed in the end, among those that leave two environments in every class. Validation samples get
-    environments, too, by which the round of the GroupDRO training is chosen. Runs on one device.
+    environments, too, by which GroupDRO's round is chosen. Twins begin alike but for the head. Runs on one device.
     """
 
     name: ClassVar[str] = "xrm"

@@ -14,7 +14,8 @@ from unspur.data.masks import BitMask, BothMasks, Mask, hidden_shares
 from unspur.errors import require
 from unspur.parts.swapping import donors_of_other_classes
 from unspur.train.loop import train as train_model
-from unspur.train.recipe import Constant, Optimiser, require_rate
+from unspur.train.recipe import Optimiser, require_rate
+from unspur.train.schedules import Constant
 from unspur.train.session import Session
 
 LOOKED_AT, PART = 2000, 200  # images whose masks are looked at, at most, and at a time

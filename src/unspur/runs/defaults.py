@@ -36,7 +36,8 @@ from unspur.models.catalog import arch_named
 from unspur.models.spec import ArchSpec
 from unspur.runs.config import Config, pairs
 from unspur.saliency.threshold import Soft
-from unspur.train.recipe import AdamW, Cosine, Optimiser, Recipe, Schedule, WarmupStableDecay, recipes
+from unspur.train.recipe import AdamW, Optimiser, Recipe, recipes
+from unspur.train.schedules import Cosine, Schedule, WarmupStableDecay
 
 S = TypeVar("S")
 

@@ -16,7 +16,8 @@ from unspur.data.base import Split
 from unspur.errors import Diverged, UnspurError, require
 from unspur.train.loop import measure, train
 from unspur.train.losses import Loss, cross_entropy
-from unspur.train.recipe import LARGEST_RATE, Constant, Optimiser
+from unspur.train.recipe import LARGEST_RATE, Optimiser
+from unspur.train.schedules import Constant
 from unspur.train.session import Session
 
 LOST = 0.25  # of the training accuracy below the best at which a rate is no longer usable (large-LR 4.2)
