@@ -25,9 +25,8 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "train": Command(["train", *VECTORS], ["train", *VECTORS, "--resume"]),
-    "sweep": Command(["sweep", *VECTORS, "--grid", "erm.lr=0.1,0.2", "--seeds", "0", "--jobs", "1"], step=2),
-    "plant": Command(["data", "plant", "photos", "--shortcut", "square", "--conflict", "0.1", "--out", "out/new"],
-                     step=7),
+    "sweep": Command(["sweep", *VECTORS, "--grid", "erm.lr=0.1,0.2", "--seeds", "0", "--jobs", "1"]),
+    "plant": Command(["data", "plant", "photos", "--shortcut", "square", "--conflict", "0.1", "--out", "out/new"]),
     "decode cache": Command(PHOTOS),
     "analyze": Command(["analyze", "out/parity", "--samples", "4"]),
     "report": Command(["report", "parity", "--out", "out/report.html"]),
