@@ -5,10 +5,15 @@ import pytest
 from unspur.errors import UnspurError
 from unspur.parts.cues.cells import Cells
 from unspur.parts.cues.region import Region
+from unspur.parts.cues.standing_out import StandsOut
 from unspur.parts.cues.texts import WHOLE, cue_of, cue_text, cues_of
 
 
-@pytest.mark.parametrize("cue", [*WHOLE.values(), Cells(8, 8, ((0, 0), (7, 7))), Cells(3, 5, ((1, 4),))], ids=str)
+@pytest.mark.parametrize(
+    "cue",
+    [*WHOLE.values(), Cells(8, 8, ((0, 0), (7, 7))), Cells(3, 5, ((1, 4),)), Region(StandsOut("cyan", 0.1234567))],
+    ids=str,
+)
 def test_a_cue_is_what_its_text_says(cue):
     assert cue_of(cue_text(cue)) == cue
 
@@ -19,7 +24,7 @@ def test_cells_are_bits_row_by_row():
     assert cues_of(["cells:2x2:9", "noise"]) == (Cells(2, 2, ((0, 0), (1, 1))), WHOLE["noise"])
 
 
-def test_a_region_that_a_network_finds_has_no_text():
+def test_a_region_that_is_kept_nowhere_has_no_text():
     assert cue_text(Region(lambda images: images[:, 0] > 0)) is None
 
 
@@ -37,3 +42,15 @@ def test_a_cue_without_cells_is_refused():
 def test_a_misspelt_cue_is_named_with_the_nearest():
     with pytest.raises(UnspurError, match=r"Unknown cue 'color'\. Did you mean 'colour'\?"):
         cue_of("color")
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("mark:blue", "written like mark:blue:0.12"),
+    ("mark:blue:deep", "written like mark:blue:0.12"),
+    ("mark:azure:0.1", "but got 'azure' and 0.1"),
+    ("mark:blue:nan", "but got 'blue' and nan"),
+    ("detected:nowhere.safetensors", "nowhere.safetensors does not exist"),
+])  # fmt: skip
+def test_regions_that_nothing_finds_are_refused(text, said):
+    with pytest.raises(UnspurError, match=said):
+        cue_of(text)

@@ -5,11 +5,15 @@ import json
 import threading
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
+from PIL import Image
 
 from practice.audit.pictures import write_set
 from unspur.data.images.listing import list_folder
 from unspur.errors import UnspurError
+from unspur.parts.cues.texts import cue_of
 from unspur.practice.audit import stored as stored_module
 from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.collect import collect
@@ -54,6 +58,30 @@ def test_an_audits_folder_has_findings_suspects_and_a_page(root, tmp_path):
     found = json.loads((done.folder / "findings.json").read_text())
     assert found["verdict"] == "leaks" and found["model"] is None and found["findings"][0]["reliance"] is None
     assert done.findings == found == stored(done.folder)
+
+
+def test_a_mark_that_moves_is_kept_as_a_cue_that_can_be_swapped(tmp_path):
+    draw = np.random.default_rng(1)
+
+    def anywhere(pixels, value):
+        row, column = draw.integers(0, 26, 2)
+        if value:
+            pixels[row : row + 6, column : column + 6] = (250, 20, 20)
+            pixels[row + 2 : row + 4, column + 2 : column + 4] = (20, 250, 20)
+        return pixels
+
+    root = write_set(tmp_path / "set", each=180, change=anywhere)
+    found = look(root, tmp_path / "audits", settings=Settings(model=False)).findings
+    assert found["cues"][0].startswith("detected:")
+    with_mark, without = (
+        torch.tensor(np.stack([np.asarray(Image.open(path)) for path in sorted((root / name).iterdir())])) / 255
+        for name in ("kind1", "kind0")
+    )
+    with_mark, without = with_mark.permute(0, 3, 1, 2), without.permute(0, 3, 1, 2)
+    swapped = cue_of(found["cues"][0]).swap(without, with_mark)
+    red = (swapped - torch.tensor([250, 20, 20])[:, None, None] / 255).abs().amax(1) < 0.02
+    # Each mark has 32 red pixels: most images without one have been given most of it.
+    assert float((red.flatten(1).sum(1) >= 24).float().mean()) > 0.8
 
 
 def test_a_wrong_field_of_stored_findings_is_named_with_its_file(root, tmp_path):

@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from unspur.errors import require
 
+GRID = 8  # cells each way of the leak map
+
 
 @dataclass(frozen=True)
 class Cells:

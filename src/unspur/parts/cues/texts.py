@@ -9,8 +9,11 @@ from unspur.parts.cues.base import Cue
 from unspur.parts.cues.cells import Cells
 from unspur.parts.cues.colour import Colour
 from unspur.parts.cues.compression import Compression
+from unspur.parts.cues.detector import SpeaksLoudest
 from unspur.parts.cues.noise import Noise
+from unspur.parts.cues.region import Region
 from unspur.parts.cues.sharpness import Sharpness
+from unspur.parts.cues.standing_out import StandsOut
 from unspur.parts.cues.tone import Tone
 
 WHOLE: dict[str, Cue] = {  # cues of the whole image
@@ -23,21 +26,32 @@ WHOLE: dict[str, Cue] = {  # cues of the whole image
     "sharpness": Sharpness(),
     "compression": Compression(),
 }
-CELLS = "cells"
+CELLS, MARK, DETECTED = "cells", "mark", "detected"
+EXAMPLES = (f"{CELLS}:8x8:c0c0000000000000", f"{MARK}:blue:0.12")
 
 
 def cue_text(cue: Cue) -> str | None:
-    """The cue as text; None for one that no text describes, such as what a network fires for.
+    """The cue as text; None for one that no text describes, such as what a network fires for that is kept nowhere.
 
     Cells are written as a grid and the number whose bits they are, row by row.
 
-    >>> cue_text(Colour()), cue_text(Cells(2, 4, ((0, 1), (1, 3))))
-    ('colour', 'cells:2x4:41')
+    >>> cue_text(Colour()), cue_text(Cells(2, 4, ((0, 1), (1, 3)))), cue_text(Region(StandsOut("blue", 0.12)))
+    ('colour', 'cells:2x4:41', 'mark:blue:0.12')
     """
     if isinstance(cue, Cells):
         bits = "".join(str(int((r, c) in cue.cells)) for r in range(cue.rows) for c in range(cue.columns))
         return f"{CELLS}:{cue.rows}x{cue.columns}:{int(bits, 2):0{-(-len(bits) // 4)}x}"
+    if isinstance(cue, Region):
+        return _region_text(cue)
     return next((text for text, known in WHOLE.items() if known == cue), None)
+
+
+def _region_text(cue: Region) -> str | None:
+    if isinstance(cue.find, StandsOut):
+        return f"{MARK}:{cue.find.direction}:{cue.find.level:.7g}"
+    if isinstance(cue.find, SpeaksLoudest) and cue.find.file:
+        return f"{DETECTED}:{cue.find.file}"
+    return None
 
 
 def cue_of(text: str) -> Cue:
@@ -49,8 +63,16 @@ def cue_of(text: str) -> Cue:
     if text in WHOLE:
         return WHOLE[text]
     kind, _, rest = text.partition(":")
-    if kind != CELLS:
-        raise unknown("cue", text, [*WHOLE, f"{CELLS}:8x8:c0c0000000000000"])
+    if kind == CELLS:
+        return _cells(text, rest)
+    if kind == MARK:
+        return Region(_stands_out(text, rest))
+    if kind == DETECTED:
+        return Region(SpeaksLoudest.read(rest))
+    raise unknown("cue", text, [*WHOLE, *EXAMPLES])
+
+
+def _cells(text: str, rest: str) -> Cells:
     grid, _, digits = rest.partition(":")
     try:
         rows, columns = (int(side) for side in grid.split("x"))
@@ -63,6 +85,14 @@ def cue_of(text: str) -> Cue:
         )
     cells = tuple(divmod(place, columns) for place, bit in enumerate(bits) if bit == "1")
     return Cells(rows, columns, cells)
+
+
+def _stands_out(text: str, rest: str) -> StandsOut:
+    direction, _, level = rest.partition(":")
+    try:
+        return StandsOut(direction, float(level))
+    except ValueError:
+        raise UnspurError(f"A mark is written like mark:blue:0.12 (direction, level) but got '{text}'.") from None
 
 
 def cues_of(texts: Sequence[str]) -> tuple[Cue, ...]:

@@ -16,10 +16,10 @@ from unspur.core.threads import one_thread_each
 from unspur.data.images.decode import Unreadable
 from unspur.data.images.workers import cores
 from unspur.errors import UnspurError, require
+from unspur.parts.cues.cells import GRID
 from unspur.practice.audit.file_facts import FileFacts
 from unspur.practice.audit.image_source import MOST_IMAGES, Item, Source, sampled
 from unspur.practice.audit.image_statistics import (
-    GRID,
     SCENE,
     border_statistics,
     cell_statistics,

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from unspur.parts.cues.base import Cue
-from unspur.parts.cues.cells import Cells
+from unspur.parts.cues.cells import GRID, Cells
 from unspur.parts.cues.region import Region
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.cue_families import SCENE_CUES, TRACE_CUES, TRACE_WORDS
 from unspur.practice.audit.file_facts import properties
 from unspur.practice.audit.findings import RARE, Finding, Grade, Kind, Tested
 from unspur.practice.audit.fixed_pattern import PatternScores, pattern_scores
-from unspur.practice.audit.image_statistics import GRID, coarser
+from unspur.practice.audit.image_statistics import coarser
 from unspur.practice.audit.leak_scores import LeakScores, permutations_for, permuted_labels, separation_of
 from unspur.practice.audit.leak_tests import LeakTests
 from unspur.practice.audit.moving import Moving, find_moving

@@ -42,7 +42,7 @@ class FindingJSON(TypedDict):
     suspects: int | None  # images whose cue speaks for another class than their label
     accuracy_on_suspects: float | None  # of the model, on the surer half of them
     suspects_ci95: list[float] | None  # of that
-    cue: str | None  # as parts/cues/texts.py writes it; None: it cannot be moved between images, or only by a network
+    cue: str | None  # as parts/cues/texts.py writes it; None: it cannot be moved between images
 
 
 class TestedJSON(TypedDict):

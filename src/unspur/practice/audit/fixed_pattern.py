@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from unspur.practice.audit.image_statistics import GRID
+from unspur.parts.cues.cells import GRID
 from unspur.practice.audit.leak_scores import fold_of, separation_of
 
 BATCH = 256

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-GRID = 8  # cells each way of the leak map
+from unspur.parts.cues.cells import GRID
+
 BORDER = 32  # a border strip is this part of the image's side
 CELL_NUMBERS = 18  # mean, deviation, least, largest, horizontal and vertical change of three channels
 EPS = 1e-4

@@ -11,9 +11,9 @@ from torch.nn import functional
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.errors import UnspurError
+from unspur.parts.cues.cells import GRID
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.evidence import HiddenTest, LookedAt
-from unspur.practice.audit.image_statistics import GRID
 from unspur.practice.audit.model import BATCH, Insight, Model, Predict
 from unspur.practice.audit.swap_test import bootstrap
 from unspur.saliency.maps import maps_of

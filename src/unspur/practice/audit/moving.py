@@ -6,21 +6,18 @@ a mark differs in that it separates the classes far better (``separation``), wha
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from unspur.core.seeds import seeded, stream
 from unspur.data.base import stratified_split
+from unspur.parts.cues.detector import LocalNet, SpeaksLoudest, fitted, places
 from unspur.practice.audit.leak_scores import separation_of
 
 IMAGES = 1_200  # that are trained on, and half as many that are held out: enough for a mark that most images show
-SIDE = 96  # pixels; larger images are made smaller
-FIELD = 15  # pixels that one answer depends on where the first layer keeps every pixel's neighbour
-SHARPNESS = 4.0  # of the soft maximum over places: log mean exp(SHARPNESS z) / SHARPNESS
 EPOCHS, BATCH, RATE = 8, 32, 1e-2
 
 
@@ -35,53 +32,10 @@ class Moving(NamedTuple):
     held: Tensor  # the held-out images' numbers
     net: LocalNet
 
-    def region(self, images: Tensor) -> Tensor:
-        """Where each image (floats, n x 3 x h x w) speaks loudest for the class with the mark: a square."""
-        size = images.shape[2:]
-        small = fitted((images.clamp(0, 1) * 255).round().to(torch.uint8))
-        _, place = places(self.net, small)
-        centre = (place[:, self.label].float() + 0.5) * self.net.stride
-        side = small.shape[-1]
-        far = [
-            (torch.arange(small.shape[2 + axis]) + 0.5 - centre[:, axis : axis + 1]).abs() > self.net.field / 2
-            for axis in (0, 1)
-        ]
-        inside = ~far[0].unsqueeze(2) & ~far[1].unsqueeze(1)
-        if tuple(size) == (side, side):
-            return inside
-        return functional.interpolate(inside.unsqueeze(1).float(), size=size, mode="nearest").squeeze(1) > 0
-
-
-class LocalNet(nn.Module):
-    """Four convolutions, the first of stride 1 or 2, and class scores at each place."""
-
-    def __init__(self, classes: int, stride: int) -> None:
-        super().__init__()
-        widths = (12, 16, 16)
-        first = nn.Conv2d(3, widths[0], 3, stride=stride, padding=1)
-        layers: list[nn.Module] = [first, nn.BatchNorm2d(widths[0]), nn.ReLU()]
-        for before, after in ((widths[0], widths[1]), (widths[1], widths[2])):
-            layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
-        self.body, self.stride = nn.Sequential(*layers), stride
-        self.last = nn.Conv2d(widths[2], classes, 3, padding=1)
-
     @property
-    def field(self) -> int:
-        """Pixels each side that one answer depends on."""
-        return 3 + self.stride * 6
-
-    def maps(self, images: Tensor) -> Tensor:
-        """Class scores at each place, of bytes (n, 3, s, s)."""
-        scores: Tensor = self.last(self.body(images.float() / 127.5 - 1))
-        return scores
-
-    def forward(self, images: Tensor) -> Tensor:
-        return pooled(self.maps(images).flatten(2))
-
-
-def pooled(scores: Tensor) -> Tensor:
-    """The soft maximum over places (the last dimension)."""
-    return (scores.mul(SHARPNESS).logsumexp(-1) - math.log(scores.shape[-1])) / SHARPNESS
+    def region(self) -> SpeaksLoudest:
+        """Where images speak loudest for the class with the mark."""
+        return SpeaksLoudest(self.net, self.label)
 
 
 def find_moving(images: Tensor, y: Tensor, classes: int, *, seed: int = 0) -> Moving:
@@ -116,13 +70,6 @@ def strongest_class(scores: Tensor, y: Tensor, classes: int) -> int:
     return max(range(classes), key=lift.__getitem__)
 
 
-def fitted(images: Tensor) -> Tensor:
-    """Bytes at the size that the detector works in."""
-    if images.shape[-1] <= SIDE:
-        return images
-    return functional.interpolate(images.float(), size=SIDE, mode="bilinear", antialias=True).round().to(torch.uint8)
-
-
 def _train(net: LocalNet, images: Tensor, y: Tensor, chosen: Tensor, seed: int) -> None:
     weight = 1 / torch.bincount(y[chosen], minlength=int(y.max()) + 1).clamp_min(1).float()
     steps = EPOCHS * -(-len(chosen) // BATCH)
@@ -138,17 +85,3 @@ def _train(net: LocalNet, images: Tensor, y: Tensor, chosen: Tensor, seed: int) 
             optimiser.step()
             schedule.step()
     net.eval()
-
-
-@torch.no_grad()
-def places(net: LocalNet, images: Tensor) -> tuple[Tensor, Tensor]:
-    """Class scores (n, classes), and where each class is strongest against the others' mean (n, classes, 2)."""
-    scores, places = [], []
-    for part in images.split(128):
-        maps = net.maps(part)
-        against = maps - (maps.sum(1, keepdim=True) - maps) / max(maps.shape[1] - 1, 1)
-        flat = against.flatten(2).argmax(2)
-        width = maps.shape[3]
-        places.append(torch.stack([flat // width, flat % width], 2))
-        scores.append(net(part))
-    return torch.cat(scores), torch.cat(places)

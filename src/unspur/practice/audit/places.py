@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from unspur.practice.audit.image_statistics import GRID
+from unspur.parts.cues.cells import GRID
 
 
 def cells_above(scores: Tensor, level: float) -> tuple[tuple[int, int], ...]:

@@ -12,12 +12,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from unspur.practice.audit.image_statistics import GRID
+from unspur.parts.cues.standing_out import COLOURS, DIRECTIONS, StandsOut, stand_out
 
-COLOURS = ("red", "orange", "yellow", "yellow-green", "green", "cyan", "blue", "purple")  # 45 degrees apart
-DIRECTIONS = (*COLOURS, "light", "dark")
 HUES = (
     (15, "red"),
     (45, "orange"),
@@ -34,7 +31,6 @@ RATIO = 8.0  # how much larger the share of the class must be than that of all o
 RARE = 0.2  # of all images: what more of them show is not rare
 FEWEST = 10  # images with the mark
 LEAST = 0.01  # a colour's deviation is taken to be at least this, so that equal images do not make trifles stand out
-FINE = 32  # cells each way in which a mark is outlined
 
 
 class RareMark(NamedTuple):
@@ -56,13 +52,10 @@ class RareMark(NamedTuple):
         named = DIRECTIONS[self.direction]
         return colour_name(*self.shown) if named in COLOURS else named
 
-    def region(self, images: Tensor) -> Tensor:
-        """Where images (floats, n x 3 x h x w) show the mark: booleans (n, h, w)."""
-        coarse, fine = (_stand_out(_means(images, grid))[:, self.direction] for grid in (GRID, FINE))
-        near = functional.max_pool2d((coarse > self.level).float().unsqueeze(1), 3, stride=1, padding=1)
-        near = functional.interpolate(near, size=fine.shape[1:], mode="nearest").squeeze(1) > 0
-        inside = (near & (fine > self.level)).float().unsqueeze(1)
-        return functional.interpolate(inside, size=images.shape[2:], mode="nearest").squeeze(1) > 0
+    @property
+    def region(self) -> StandsOut:
+        """Where images show the mark."""
+        return StandsOut(DIRECTIONS[self.direction], self.level)
 
 
 class Levels(NamedTuple):
@@ -81,7 +74,7 @@ def rare_mark(cells: Tensor, labels: Tensor, classes: int, least_share: float) -
     them. For each direction and class the level is the lowest at which the class's share is ``RATIO`` times that of the
     others; p is the share of permutations in which some direction and class is as surprising.
     """
-    (values, most), y = _stand_out(cells.permute(0, 3, 1, 2)).flatten(2).max(2), labels[:, 0]
+    (values, most), y = stand_out(cells.permute(0, 3, 1, 2)).flatten(2).max(2), labels[:, 0]
     orders = values.argsort(0, descending=True)
     found = [_levels(labels[order], classes, least_share) for order in orders.T]
     shown = cells.flatten(1, 2).gather(1, most.unsqueeze(2).expand(-1, -1, 3))
@@ -143,7 +136,7 @@ def _mark(
     return RareMark(
         label=label,
         direction=direction,
-        level=float(values[above[-1]]) - 1e-6,
+        level=float(f"{float(values[above[-1]]) - 1e-6:.7g}"),  # as its text has it
         marked=int(levels.inside[0, label]),
         others=int(levels.outside[0, label]),
         apart=float(values[marked].median() - middle) / spread,
@@ -163,16 +156,3 @@ def colour_name(red: float, green: float, blue: float) -> str:
     if saturation < GREY:
         return "grey"
     return next(name for end, name in HUES if 360 * hue < end)
-
-
-def _means(images: Tensor, grid: int) -> Tensor:
-    return functional.adaptive_avg_pool2d(images, grid)
-
-
-def _stand_out(means: Tensor) -> Tensor:
-    """(n, directions, g, g): how far each cell's mean colour (n, 3, g, g) lies from the image's median cell."""
-    red, green, blue = means.unbind(1)
-    axes = [(red - green) / math.sqrt(2), ((red + green) / 2 - blue) / math.sqrt(1.5), means.mean(1)]
-    warm, yellow, light = (axis - axis.flatten(1).median(1).values[:, None, None] for axis in axes)
-    angles = [number * math.pi / 4 for number in range(len(COLOURS))]
-    return torch.stack([*(math.cos(a) * warm + math.sin(a) * yellow for a in angles), light, -light], 1)

@@ -20,13 +20,16 @@ from unspur.core.shapes import checked
 from unspur.core.unfinished import remove_partial
 from unspur.data.images.decode import Unreadable
 from unspur.errors import UnspurError
+from unspur.parts.cues.detector import SpeaksLoudest
+from unspur.parts.cues.region import Region
 from unspur.practice.audit.audit import Progress, Settings, examine
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.collected_file import read_collected, write_collected
-from unspur.practice.audit.findings import Audit, AuditJSON, write_suspects
+from unspur.practice.audit.findings import Audit, AuditJSON, Finding, write_suspects
 from unspur.practice.audit.image_source import MOST_IMAGES, Source, sampled
 from unspur.practice.audit.model import ModelToTest
 from unspur.practice.audit.page import write_audit_page
+from unspur.practice.audit.swappable import swappable
 from unspur.practice.audit.verdict import REPAIR
 from unspur.version import __version__
 
@@ -98,7 +101,7 @@ def _done(
     data = _collected(folder, config, source, settings, progress)
     looked = time.monotonic() - began
     done = examine(data, looked, target=target, model=model, settings=settings, progress=progress)
-    done = done._replace(audit=_going_on(done.audit, folder))
+    done = done._replace(audit=_going_on(_kept(done.audit, folder), folder))
     write_suspects(folder / SUSPECTS, done.audit.suspects)
     write_audit_page(folder / PAGE, name, done, seed=settings.seed)
     write_json(folder / FINDINGS, done.audit.as_json())
@@ -141,6 +144,22 @@ def _collected(folder: Path, config: AuditConfig, source: Source, settings: Sett
     write_json(folder / CONFIG, config)
     write_collected(folder / COLLECTED, data)
     return data
+
+
+def _kept(found: Audit, folder: Path) -> Audit:
+    """The audit with the detectors of its shortcuts in files, so that what they find can be swapped later."""
+    detectors = [_detector(each) for each in found.findings]
+    findings = [
+        replace(each, cue=Region(detector.kept_in(folder))) if detector else each
+        for each, detector in zip(found.findings, detectors, strict=True)
+    ]
+    return replace(found, findings=tuple(findings), cues=swappable(findings))
+
+
+def _detector(finding: Finding) -> SpeaksLoudest | None:
+    shortcut = finding.grade == "leaks" or (finding.reliance is not None and finding.reliance.leans)
+    find = finding.cue.find if shortcut and isinstance(finding.cue, Region) else None
+    return find if isinstance(find, SpeaksLoudest) else None
 
 
 def _going_on(found: Audit, folder: Path) -> Audit:

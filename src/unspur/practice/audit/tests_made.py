@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from unspur.parts.cues.cells import GRID
+from unspur.parts.cues.standing_out import DIRECTIONS
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.file_facts import duplicates_across
 from unspur.practice.audit.findings import Tested
-from unspur.practice.audit.image_statistics import GRID
 from unspur.practice.audit.power import detectable
-from unspur.practice.audit.rare_marks import DIRECTIONS
 from unspur.practice.audit.rules import RARE_SHARE
 
 PLACES = GRID * GRID * 5 // 4 + 4  # cells of two grids, and the border's strips

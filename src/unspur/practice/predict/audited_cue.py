@@ -17,6 +17,7 @@ from unspur.practice.audit.findings import FindingJSON, Reliance
 from unspur.practice.audit.stored import stored
 from unspur.practice.predict.classifier import Logits
 
+BATCH = 256
 DONORS = 3  # images that an image gets the cue of; it decides if most of them change the prediction
 
 
@@ -66,8 +67,7 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
     gravest = next(((each["what"], cue_of(each["cue"])) for each in shortcuts if each["cue"]), None)
     if gravest is None:
         raise UnspurError(
-            f"{folder} found {shortcuts[0]['what']}, which cannot be moved between images from what an audit keeps; "
-            "leave --audit out."
+            f"{folder} found {shortcuts[0]['what']}, which cannot be moved between images; leave --audit out."
         )
     generator, donors = stream(seed, "cue donors"), []
     for number, name in enumerate(classes):
@@ -75,9 +75,19 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
         require(
             len(members) > 0, f"The validation set has no image of '{name}' to take the cue from; leave --audit out."
         )
+        members = _showing(gravest[1], val, members)
         donors.append(val.x[members[torch.randint(len(members), (DONORS,), generator=generator)]])
     images = torch.stack(donors)
     return AuditedCue(*gravest, images.expand(-1, -1, 3, -1, -1), len(classes))
+
+
+def _showing(cue: Cue, val: Split, members: Tensor) -> Tensor:
+    """Those of ``members`` in which the cue is to be seen, as a rare mark is in few of them; all, if it is in none."""
+    shows = [
+        cue.outline(val.x[part].expand(-1, 3, -1, -1).float() / 255).flatten(1).any(1) for part in members.split(BATCH)
+    ]
+    found = members[torch.cat(shows)]
+    return found if len(found) else members
 
 
 def is_shortcut(finding: FindingJSON) -> bool:

@@ -17,7 +17,7 @@ from unspur.methods.shown import KindOfCue, shown
 from unspur.methods.swap import Swap
 from unspur.methods.ule_last_layer import ULELastLayer
 from unspur.models.catalog import arch_named
-from unspur.parts.cues.texts import CELLS
+from unspur.parts.cues.texts import CELLS, DETECTED, MARK
 from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, fitted, photographs, usual_network
 from unspur.runs.estimate import images_trained
@@ -26,6 +26,7 @@ from unspur.runs.estimate import seconds as estimated
 HEADS = ("ule_last_layer", "balanced_last_layer")  # of a frozen network, which must know something
 UNKNOWN = 0.5  # points that a method without a figure is expected to gain
 MOST = 3  # candidates unless they are named: each one more makes the test of all stricter
+PLACES = (CELLS, MARK, DETECTED)
 TRACES = ("tone", "noise", "sharpness", "compression")
 
 
@@ -42,12 +43,12 @@ class Candidate:
 def kind_of(cues: Sequence[str]) -> KindOfCue | None:
     """The kind of the first cue, by which expectations are looked up.
 
-    >>> kind_of(["cells:8x8:c0c0000000000000"]), kind_of(["cast"]), kind_of(["noise", "cast"]), kind_of([])
+    >>> kind_of(["mark:blue:0.12"]), kind_of(["cast"]), kind_of(["noise", "cast"]), kind_of([])
     ('place', 'scene', 'trace', None)
     """
     if not cues:
         return None
-    return "place" if cues[0].startswith(CELLS) else "trace" if cues[0] in TRACES else "scene"
+    return "place" if cues[0].partition(":")[0] in PLACES else "trace" if cues[0] in TRACES else "scene"
 
 
 def expected_gains(kind: KindOfCue | None, *, photographs: bool) -> dict[str, float]:
