@@ -1,10 +1,12 @@
 """What is tried, and in which order."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from unspur.data.sets.folder import Folder
 from unspur.errors import RunFailed, UnspurError
 from unspur.practice.repair import candidates as candidates_module
 from unspur.practice.repair.candidates import (
@@ -92,8 +94,20 @@ def test_a_name_that_no_candidate_has_is_refused(name, sentence):
 @pytest.mark.parametrize("name", ["balanced_last_layer", "dfr"])  # of training images, of validation images
 def test_a_method_that_needs_groups_is_refused_where_there_are_none(name):
     with pytest.raises(UnspurError, match=f"{name} needs data with group labels, and these have none; leave it out"):
-        require_trainable(["swap", name], groups=False)
-    require_trainable(["swap", name], groups=True)
+        require_trainable(["swap", name], groups=False, some=False)
+    require_trainable(["swap", name], groups=True, some=False)
+
+
+def test_some_ticked_images_are_enough_for_methods_that_need_some_groups_alone(tmp_path):
+    require_trainable(["dfr"], groups=False, some=True)
+    with pytest.raises(UnspurError, match="balanced_last_layer needs data with group labels"):
+        require_trainable(["balanced_last_layer"], groups=False, some=True)
+    own, methods = replace(BASE, data=Folder(root="photos")), ("class_balanced", "dfr")
+    tried = candidates(own, (CORNER,), SIZE, 60.0, methods, groups=False, ticked=tmp_path / "groups.csv")
+    assert {each.name: each.config.data.groups for each in tried} == {
+        "class_balanced": "",
+        "dfr": str(tmp_path / "groups.csv"),
+    }
 
 
 def test_methods_that_need_groups_are_tried_where_there_are_groups():

@@ -228,6 +228,20 @@ def test_groups_that_a_user_has_are_chosen_by(place, audited, tmp_path):
     assert state["evidence"] == "groups" and 0 < state["images"] <= 60
 
 
+def test_a_method_gets_the_groups_of_training_images_and_the_choice_those_of_validation_images(place, tmp_path):
+    images = {part: range(60) for part in ("train", "val")}
+    rows = "".join(f"{part}/{n},x,kind{n % 2},person\n" for part, numbers in images.items() for n in numbers)
+    (tmp_path / "groups.csv").write_text(f"filename,label,cue,checked\n{rows}")
+    labelled = replace(SWAP, groups=tmp_path / "groups.csv", methods=("dfr",))
+    _, state = repair(repair_target(str(own_run(place))), tmp_path / "repairs", settings=labelled)
+    (row,) = state["tried"]
+    assert row["status"] == "done" and f"data.groups={tmp_path / 'groups.csv'}" in row["command"]
+    assert (
+        json.loads((Path(row["run"]) / "result.json").read_text())["sizes"]["val"] == 60
+        and state["evidence"] == "groups"
+    )
+
+
 def test_a_run_whose_images_have_changed_is_refused(place, tmp_path):
     shutil.copytree(place / "set", tmp_path / "set")
     run = trained(tmp_path / "set", tmp_path / "runs")

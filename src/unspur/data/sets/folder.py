@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from torch import Tensor
 
 from unspur.core.files import user_path
+from unspur.core.options import added
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Split
 from unspur.data.images.cache import MappedImages
 from unspur.data.images.decode import SquareFit
+from unspur.data.images.group_table import hold_out_labelled
 from unspur.data.images.listing import Listing, list_folder, list_table
 from unspur.data.images.on_demand import ImagesOnDemand
 from unspur.data.images.splitting import codes, names_in_order, partition
@@ -24,6 +26,8 @@ from unspur.errors import require
 
 if TYPE_CHECKING:
     from unspur.data.files.fetch import DataFiles
+
+CUE = "cue"  # the attribute that a table of groups gives
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Folder(DataSpec):
     skip_broken: bool = False  # go on without files that cannot be decoded
     stream: bool = False  # decode again each time: slower, but nothing decoded is kept on disk
     augment: Augment = Augment()  # how training images are moved
+    groups: str = added("")  # an audit's groups.csv, whose training images become the validation set, with their groups
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,7 +74,15 @@ class Folder(DataSpec):
     def load(self, files: DataFiles) -> Dataset:
         listing, images, content = self.images_of(self.listed(files), files)
         return assemble(
-            self.name, listing, images, content, val=self.val, test=self.test, seed=self.seed, augment=self.augment
+            self.name,
+            listing,
+            images,
+            content,
+            val=self.val,
+            test=self.test,
+            seed=self.seed,
+            augment=self.augment,
+            groups=self.groups,
         )
 
     def images_of(
@@ -125,6 +138,7 @@ def assemble(
     test: float,
     seed: int,
     augment: Augment,
+    groups: str = "",
 ) -> Dataset:
     """A data set of listed images, split as the listing says or as drawn, its classes and attributes sorted by name."""
     classes = names_in_order(listing.labels)
@@ -132,11 +146,17 @@ def assemble(
     values = {name: names_in_order(column) for name, column in listing.attributes.items()}
     columns = {name: codes(column, values[name]) for name, column in listing.attributes.items()}
     parts, drawn = partition(listing, y, val, test, seed)
+    labelled: dict[str, Tensor] = {}  # what is known of the validation images alone
+    cues: list[str] = []
+    if groups:
+        parts, cues, note = hold_out_labelled(parts, listing, groups)
+        values[CUE] = names_in_order(cues)
+        labelled, drawn = {CUE: codes(cues, values[CUE])}, [*drawn, note]
 
     def split(part: str, augment: Augment | None = None) -> Split:
         index = parts[part]
         chosen = {name: column[index] for name, column in columns.items()}
-        return Split(images.subset(index), y[index], chosen, augment=augment)
+        return Split(images.subset(index), y[index], chosen | (labelled if part == "val" else {}), augment=augment)
 
     notes = [*listing.notes, *drawn, *duplicates(listing, parts, content)]
     return Dataset(
@@ -147,17 +167,19 @@ def assemble(
         classes,
         values,
         note=" ".join(notes),
-        content=_digest(parts, content),
+        content=_digest(parts, content, cues),
     )
 
 
-def _digest(parts: dict[str, Tensor], content: Sequence[bytes]) -> str:
-    """A hash of every image of every split."""
+def _digest(parts: dict[str, Tensor], content: Sequence[bytes], cues: Sequence[str]) -> str:
+    """A hash of every image of every split, and of the validation images' cues."""
     digest = hashlib.sha256()
     for part, index in parts.items():
         digest.update(part.encode())
         for number in index.tolist():
             digest.update(content[number])
+    for cue in cues:
+        digest.update(f"{cue}\0".encode())
     return digest.hexdigest()[:32]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 
 from unspur.core.progress import duration
+from unspur.data.sets.folder import Folder
 from unspur.data.spec import DataSpec
 from unspur.errors import RunFailed, require
 from unspur.methods.balanced_last_layer import BalancedLastLayer
@@ -78,35 +80,50 @@ def require_known(methods: Sequence[str]) -> None:
         require(method_named(name) is not ERM, "erm is what candidates are compared with; name other methods.")
 
 
-def require_trainable(methods: Sequence[str], *, groups: bool) -> None:
-    """Refuse methods that read group labels where there are none."""
+def require_trainable(methods: Sequence[str], *, groups: bool, some: bool) -> None:
+    """Refuse methods that read group labels where there are none, or only those ``some`` images that a user ticked."""
     for name in methods:
         method = METHODS[name]
         require(
-            groups or not (method.needs_groups or method.needs_val_groups),
+            groups or (some and not method.needs_groups) or not (method.needs_groups or method.needs_val_groups),
             f"{name} needs data with group labels, and these have none; leave it out.",
         )
 
 
 def candidates(
-    base: Config, cues: Sequence[str], size: SetSize, seconds: float, methods: Sequence[str] = (), *, groups: bool
+    base: Config,
+    cues: Sequence[str],
+    size: SetSize,
+    seconds: float,
+    methods: Sequence[str] = (),
+    *,
+    groups: bool,
+    ticked: Path | None = None,
 ) -> list[Candidate]:
     """What to try on the data and network of ``base``, whose plain training took ``seconds``.
 
     ``methods`` names them; by default swap where there is a cue, and the best that gained on this kind of cue and need
-    no group labels, or may have them.
+    no group labels, or may have them. ``ticked`` is a table of groups: methods that need some group labels hold out the
+    training images that it names.
     """
     gains = expected_gains(kind_of(cues), photographs=photographs(base.data))
-    usual = [name for name, gain in gains.items() if gain > 0 and (groups or not METHODS[name].needs_groups)]
+    usual = [name for name, gain in gains.items() if gain > 0 and (groups or _group_free(name, ticked))]
     usual = [name for name in usual if _pretrained(base) or name not in HEADS]
     found = []
     for name in dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)):
         config = _configured(name, base, cues, size)
+        if ticked and not groups and METHODS[name].needs_val_groups and isinstance(config.data, Folder):
+            config = replace(config, data=replace(config.data, groups=str(ticked)))
         found.append(Candidate(name, config, gains.get(name, UNKNOWN), _takes(config, base, size, seconds)))
     found.sort(key=lambda each: -each.gain / max(each.seconds, 1.0))
     others = [each for each in found if each.name != Swap.name]
     kept = found if methods else others[: MOST - bool(cues)]
     return [each for each in found if each in kept or each.name == Swap.name]  # which alone uses what the audit found
+
+
+def _group_free(name: str, ticked: Path | None) -> bool:
+    method = METHODS[name]
+    return not method.needs_groups and (ticked is not None or not method.needs_val_groups)
 
 
 def _takes(config: Config, base: Config, size: SetSize, seconds: float) -> float:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path, PurePosixPath
 
 import torch
 from torch import Tensor
 
-from unspur.core.files import require_file, user_path
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
+from unspur.data.images.group_table import read_groups
 from unspur.data.images.splitting import codes, names_in_order, partition
 from unspur.data.sets.folder import Folder
 from unspur.data.spec import DataSpec
-from unspur.errors import UnspurError, require
+from unspur.errors import require
 
-COLUMNS = ("filename", "label", "cue")
 FEWEST = 5  # validation images of a group that a choice can be made by
 
 
 def validation_labels(path: Path, spec: DataSpec, data: Dataset, files: DataFiles) -> Tensor:
     """The group (label and cue) of each validation image by number; -1 where it is not known or has too few."""
-    shown = _rows(path)
+    shown = read_groups(path)
     places, known = _names(spec, data, files)
     for name in shown:
         require(name in known, f"{path} names {name}, which is not among these images; download groups.csv again.")
@@ -40,19 +38,6 @@ def validation_labels(path: Path, spec: DataSpec, data: Dataset, files: DataFile
         "more of them.",
     )
     return torch.where(group >= 0, group.unique(return_inverse=True)[1] - int((group < 0).any()), -1)
-
-
-def _rows(path: Path) -> dict[str, str]:
-    """The cue of each file name."""
-    require_file(user_path(path))
-    try:
-        with user_path(path).open(newline="", encoding="utf-8-sig") as file:
-            table = csv.DictReader(file)
-            missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
-            require(not missing, f"{path} has no column '{(missing or [''])[0]}'; download groups.csv again.")
-            return {str(PurePosixPath(row["filename"])): str(row["cue"]).removeprefix("'") for row in table}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UnspurError(f"{path} cannot be read as a table ({error}); name the groups.csv of an audit.") from None
 
 
 def _names(spec: DataSpec, data: Dataset, files: DataFiles) -> tuple[dict[str, int], set[str]]:

@@ -17,6 +17,7 @@ from unspur.core.progress import Progress, duration, silent
 from unspur.core.unfinished import remove_partial
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
+from unspur.data.sets.folder import Folder
 from unspur.errors import RunFailed, UnspurError
 from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.findings import AuditJSON
@@ -75,7 +76,8 @@ def repair(
     """Repair what ``target`` names in a folder of its own below ``out``; a repair that was stopped goes on."""
     files = DataFiles(data_dir)
     data = unchanged(target, files)
-    require_trainable(settings.methods, groups=bool(data.train.attributes))
+    some = settings.groups is not None and isinstance(target.data, Folder)
+    require_trainable(settings.methods, groups=bool(data.train.attributes), some=some)
     labelled = validation_labels(settings.groups, target.data, data, files) if settings.groups else None
     folder = out / f"{target.name}-{_key(target, data, settings.seed)}"
     state = read_state(folder) or new_state(target.words, settings.seed, settings.margin)
@@ -207,7 +209,8 @@ class _Repair:
     def _candidates(self, base: Run) -> list[Candidate]:
         seconds, groups = base.finished()["seconds"], bool(self.data.train.attributes)
         config = replace(base.config, seed=self.settings.seed)
-        found = candidates(config, self.state["cues"], self.size, seconds, self.settings.methods, groups=groups)
+        methods, ticked = self.settings.methods, self.settings.groups
+        found = candidates(config, self.state["cues"], self.size, seconds, methods, groups=groups, ticked=ticked)
         begun = [each for each in found if Run.create(self.folder / RUNS, each.config).result() is not None]
         if not begun:  # those of an earlier command need no time, or less
             require_one_fits(found, self.budget.left)

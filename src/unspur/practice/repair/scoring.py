@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,8 @@ class Referee:
 
     def evidence(self, run: Run, progress: Progress) -> Evidence:
         """What the run's model gets right, computed once."""
-        path = self.folder / EVIDENCE / f"{run.key}-{'+'.join(self.cues) or 'plain'}.safetensors".replace(":", ".")
+        cues = hashlib.sha256("+".join(self.cues).encode()).hexdigest()[:8]  # whose texts may name files
+        path = self.folder / EVIDENCE / f"{run.key}-{cues}.safetensors"
         found = Evidence.load(path)
         if found is None or len(found.ordinary) != len(self.data.val):
             model = run.load_model(self.data)

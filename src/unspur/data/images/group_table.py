@@ -1,0 +1,52 @@
+"""groups.csv: which cue images show, as a person ticked it on an audit's page."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import torch
+from torch import Tensor
+
+from unspur.core.files import require_file, user_path
+from unspur.data.images.listing import Listing
+from unspur.errors import UnspurError, require
+
+COLUMNS = ("filename", "label", "cue")
+
+
+def read_groups(path: Path | str) -> dict[str, str]:
+    """The cue of each file name."""
+    require_file(user_path(path))
+    try:
+        with user_path(path).open(newline="", encoding="utf-8-sig") as file:
+            table = csv.DictReader(file)
+            missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
+            require(not missing, f"{path} has no column '{(missing or [''])[0]}'; download groups.csv again.")
+            return {str(PurePosixPath(row["filename"])): str(row["cue"]).removeprefix("'") for row in table}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UnspurError(f"{path} cannot be read as a table ({error}); name the groups.csv of an audit.") from None
+
+
+def cues_in(part: str, numbers: Tensor, listing: Listing, shown: Mapping[str, str]) -> dict[int, str]:
+    """The cue of each image of a split by its place in it, where there is one.
+
+    Audits of a folder name images by their files; those of a run by split and place, such as train/12.
+    """
+    names = (str(PurePosixPath(listing.files[number].name)) for number in numbers.tolist())
+    found = ((place, shown.get(name) or shown.get(f"{part}/{place}")) for place, name in enumerate(names))
+    return {place: cue for place, cue in found if cue}
+
+
+def hold_out_labelled(
+    parts: Mapping[str, Tensor], listing: Listing, path: str
+) -> tuple[dict[str, Tensor], list[str], str]:
+    """The splits with the training images that the table names as validation set, their cues, and a sentence on it."""
+    cues = cues_in("train", parts["train"], listing, read_groups(path))
+    require(bool(cues), f"{path} names none of these training images; tick some of them, or leave data.groups out.")
+    held = torch.zeros(len(parts["train"]), dtype=torch.bool)
+    held[list(cues)] = True
+    require(not bool(held.all()), f"{path} names every training image, which leaves none to train on.")
+    note = f"{len(cues):,} training images with groups from a table are held out to validate on."
+    return {**parts, "train": parts["train"][~held], "val": parts["train"][held]}, list(cues.values()), note
