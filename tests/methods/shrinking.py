@@ -19,6 +19,7 @@ SMALL = {
     "fits": 2,
     "batch_size": 64,
 }
+LARGE = {"patch": 20}  # if it is smaller: of patches of pixels each image has hundreds
 FEW = 2  # values of a setting that is searched
 
 
@@ -33,6 +34,8 @@ def shrunk(spec):
             changed[field.name] = (value[len(value) // 2], value[-1]) if isinstance(value[0], float) else value[:FEW]
         elif field.name in SMALL and isinstance(value, int) and not isinstance(value, bool):
             changed[field.name] = min(value, SMALL[field.name])
+        elif field.name in LARGE:
+            changed[field.name] = max(value, LARGE[field.name])
     return dataclasses.replace(spec, **changed)
 
 

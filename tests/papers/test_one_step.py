@@ -82,8 +82,8 @@ def once(spec):
 
 
 @pytest.mark.parametrize("setup", distinct())
-def test_a_step_of_every_setup(setup, root, monkeypatch, tmp_path):
-    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path))
+def test_a_step_of_every_setup(setup, root, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(root / "cache"))
     if setup.data == "svhn":
         pytest.importorskip("scipy.io")
         files = copies.svhn(root / "svhn")

@@ -122,7 +122,8 @@ def test_what_speaks_against_the_class_is_cut_to_zero():
 @pytest.mark.parametrize(("name", "shape"), [("cnn3", (3, 28, 28)), ("resnet18", (3, 32, 32))])
 def test_score_cam_is_that_of_grad_cam_before_it_resizes_it(name, shape):
     model, x = lively(name, *shape)
-    layer, target = cam_layer(model, torch.Size(shape)), (torch.arange(6) + 1) % 10
+    x = x[:2]  # each takes a pass for every channel
+    layer, target = cam_layer(model, torch.Size(shape)), torch.arange(2) + 1
     with ScoreCAM(model, [layer]) as peer:
         targets = [ClassifierOutputTarget(label) for label in target.tolist()]
         peer.activations_and_grads(x)

@@ -66,5 +66,12 @@ def test_the_region_is_where_the_mark_is():
     assert not region[0].any() and region[1, 40:48, 16:24].all() and int(region[1].sum()) == 64
 
 
+def test_images_without_colour_are_no_mark_though_they_are_sorted_by_class():
+    y = torch.arange(400) // 200  # all lie at 0, and the first of them are of one class
+    mark = found(torch.full((400, 8, 8, 3), 0.5), y)
+    assert mark.level == pytest.approx(-1e-6) and mark.apart == 0
+    assert mark.region.level == mark.level and grade_rare(mark.apart, drawn=False) == "informative"
+
+
 def test_every_direction_has_a_name():
     assert len(DIRECTIONS) == 10

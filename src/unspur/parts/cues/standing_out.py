@@ -29,8 +29,8 @@ class StandsOut:
 
     def __post_init__(self) -> None:
         require(
-            self.direction in DIRECTIONS and 0 <= self.level < 2,
-            f"A mark is a direction ({', '.join(DIRECTIONS)}) and a level in [0, 2) but got '{self.direction}' and "
+            self.direction in DIRECTIONS and -2 < self.level < 2,
+            f"A mark is a direction ({', '.join(DIRECTIONS)}) and a level in (-2, 2) but got '{self.direction}' and "
             f"{self.level}.",
         )
 
