@@ -12,6 +12,11 @@ SCORED = {
     "Biased MNIST": (("biased", "accuracy", "squares on the wrong class"),),
     "tagged, before it was": (("test", "accuracy", "all images"),),
     "tagged": (("test", "conflicting_accuracy", "tag of the other class"), ("test", "accuracy", "all images")),
+    "isic": (
+        ("patch", "accuracy", "melanomas with a coloured disc"),
+        ("control", "accuracy", "melanomas with a disc of skin"),
+        ("test", "mean_group_accuracy", "mean of groups"),
+    ),
     "petscapes": (
         ("test", "worst_group_accuracy", "worst group"),
         ("test", "mean_group_accuracy", "mean of groups"),
