@@ -172,6 +172,10 @@ def test_bad_requests_are_one_sentence_and_write_nothing(photos, tmp_path):
         plant(source, "bordr", out, conflict=0.1)
     with pytest.raises(UnspurError, match="lies in the folder of your images"):
         plant(source, "border", photos / "new", conflict=0.1)
+    circle = out.parent / "circle"
+    circle.symlink_to(circle)
+    with pytest.raises(UnspurError, match=r"circle/new cannot be written .* name another folder"):
+        plant(source, "border", circle / "new", conflict=0.1)
     out.mkdir()
     with pytest.raises(UnspurError, match="exists already; delete it or name another folder with --out"):
         plant(source, "border", out, conflict=0.1)

@@ -123,7 +123,8 @@ def _assigned(
 
 def _check_place(out: Path, root: Path) -> None:
     require(not out.exists(), f"{out} exists already; delete it or name another folder with --out.")
-    inside = out.absolute().parent.resolve().is_relative_to(root)
+    # Path.resolve raises for links in a circle, which are found to be none when the folder is made.
+    inside = Path(os.path.realpath(out.absolute().parent)).is_relative_to(root)
     require(not inside, f"{out} lies in the folder of your images, {root}; name a folder outside of it with --out.")
 
 
