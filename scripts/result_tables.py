@@ -321,8 +321,10 @@ def swap() -> list[str]:
 def swap_selection() -> list[str]:
     """How well rules without group labels rank models by their true worst group."""
     found = read("swap-selection")
-    headers = ["rule", *(f"{name}, {kind}" for kind in found["rules"] for name in ("correlation", "regret"))]
-    return [f"{made(found)} {len(found['models'])} models.", "", *markdown(headers, selection_rows(found))]
+    kinds = dict.fromkeys(row["validation"] for row in found["rows"])
+    headers = ["set", "rule", *(f"{name}, {kind}" for kind in kinds for name in ("correlation", "regret"))]
+    models = len(found["rows"][0]["models"])
+    return [f"{made(found)} {models} models a seed.", "", *markdown(headers, selection_rows(found))]
 
 
 def audit_found() -> list[str]:

@@ -1,12 +1,13 @@
 """How well rules without group labels rank models by their true worst group: results/swap-selection.json and a plot.
 
-    python scripts/swap_selection.py [--cue cells:8x8:ffe7c3c3c3c38383] [--data-dir DIR]
+    python scripts/swap_selection.py [--sets petscapes,tagged] [--seeds 0,1,2] [--runs runs] [--data-dir DIR]
 
-The models are heads on frozen features of `petscapes` (whose audit finds the cue): plain, with classes or true groups
-counting the same, and swap with 1, 2 or 4 copies in three shares, each with seven strengths of L2. Validation images
-are once as published, every group alike often, and once drawn like the training images, 95 % aligned, as a user's are.
-Rank correlation is Spearman's with the worst group of the test set; regret is what the chosen model lacks to the best
-one there, in points.
+The models are heads on frozen features, with the cue that the set's audit finds: plain, with classes or true groups
+counting the same, swap with 1, 2 or 4 copies in three shares, and swap with a penalty on what an image's and its
+copy's scores differ by (agreement), each with seven strengths of L2. Validation images are once as published, every
+group alike often, and once drawn like the training images, 95 % aligned, as a user's are. Seeds draw donors and the
+images of the latter. Rank correlation is Spearman's with the worst group of the test set; regret is what the chosen
+model lacks to the best one there, in points.
 """
 
 from __future__ import annotations
@@ -17,28 +18,36 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from photographs import tagged
 from torch import Tensor
 from torch.nn import functional
 
-from unspur.core.files import write_json, write_text
+from unspur.core.files import read_json, write_json, write_text
 from unspur.core.seeds import derive, stream
-from unspur.data.base import Split, aligned_with, groups_of
+from unspur.data.base import Dataset, Split, aligned_with, groups_of
 from unspur.data.catalog import load
+from unspur.data.files.fetch import DataFiles
 from unspur.metrics.correlation import rank_correlation
+from unspur.papers.reproduce import parse_seeds
 from unspur.parts.cues.texts import cues_of
 from unspur.parts.features import features_of
 from unspur.parts.heads import Head
 from unspur.parts.last_logistic import STRENGTHS, Judged
-from unspur.parts.logistic_path import logistic_path
+from unspur.parts.logistic_path import SMALLEST, STEPS, logistic_path
 from unspur.parts.select import Rule, choose, group_accuracies, mined_groups, scores, validation_groups
 from unspur.parts.swapping import CueExchange, with_copies
+from unspur.runs.config import configure_data
 from unspur.runs.defaults import PIXELS, usual_network
 from unspur.train.session import Session
 from unspur.version import commit
 
 FILE, PLOT = Path("results/swap-selection.json"), Path("docs/swap-selection.svg")
 COPIES, JUDGED = 4, 3
-CUE = "cells:8x8:ffe7c3c3c3c38383"  # the audit's, as results/swap.json has it
+# The audits' cues, as results/swap.json has them.
+CUES = {"petscapes": "cells:8x8:ffe7c3c3c3c38383", "tagged": "cells:8x8:0000000000000707"}
+AGREEMENT = (0.1, 1.0)  # lambda of the penalty on differences
+TWIN_L2 = 1.0
+SHOWN = ("petscapes", 0)  # the set and seed that the plot shows
 
 
 class Named(NamedTuple):
@@ -64,6 +73,46 @@ def heads(x: Tensor, y: Tensor, copies: Tensor, group: Tensor) -> Iterator[Named
             path = logistic_path(both, labels, STRENGTHS, 2, weight=weight.float())
             for l2, head in zip(STRENGTHS, path, strict=True):
                 yield Named(f"swap, copies {count}, share {share}, L2 {l2:g}", head)
+    for strength in AGREEMENT:
+        for l2, head in zip(STRENGTHS, agreeing(x, y, copies, strength), strict=True):
+            yield Named(f"agreement {strength:g}, L2 {l2:g}", head)
+
+
+def agreeing(x: Tensor, y: Tensor, copies: Tensor, strength: float) -> list[Head]:
+    """Swap with every copy and half the weight on copies, plus strength / 2 times the mean squared difference."""
+    count = len(copies) // len(x)
+    both, labels = torch.cat([x, copies]), y.repeat(1 + count)
+    weight = torch.cat([torch.full((len(x),), 1 / len(x)), torch.full((len(copies),), 1 / len(copies))])
+    share = weight / torch.bincount(labels, weight)[labels]
+    share = (share / share.sum()).float()
+    mean = share @ both
+    scale = (share @ (both - mean).square()).sqrt().clamp_min(SMALLEST)
+    scaled, apart = (both - mean) / scale, (x.repeat(count, 1) - copies) / scale
+    spread = apart.T @ apart / len(apart)
+    w = torch.zeros(2, x.shape[1], requires_grad=True)
+    b = torch.zeros(2, requires_grad=True)
+    found = {}
+    for l2 in sorted(STRENGTHS, reverse=True):
+        optimiser = torch.optim.LBFGS([w, b], max_iter=STEPS, line_search_fn="strong_wolfe")
+
+        def loss(optimiser: torch.optim.Optimizer = optimiser, l2: float = l2) -> Tensor:
+            optimiser.zero_grad()
+            losses = functional.cross_entropy(scaled @ w.T + b, labels, reduction="none")
+            penalty = l2 / 2 * w.square().sum() + strength / 2 * ((w @ spread) * w).sum()
+            value = share @ losses + penalty
+            value.backward()
+            return value
+
+        optimiser.step(loss)
+        own = w.detach() / scale
+        found[l2] = Head(own, b.detach() - own @ mean)
+    return [found[l2] for l2 in STRENGTHS]
+
+
+def twins(x: Tensor, y: Tensor, seed: int) -> list[Head]:
+    """Two heads, each of one half of the training images: what either gets wrong counts as against the shortcut."""
+    halves = torch.randperm(len(x), generator=stream(seed, "twins")).chunk(2)
+    return [logistic_path(x[half], y[half], (TWIN_L2,), 2)[0] for half in halves]
 
 
 def _alike(group: Tensor) -> Tensor:
@@ -75,18 +124,19 @@ def right(models: list[Named], x: Tensor, y: Tensor) -> Tensor:
     return torch.stack([functional.linear(x, *each.head).argmax(1) == y for each in models])
 
 
-def like_training(val: Split, train: Split) -> Tensor:
+def like_training(val: Split, train: Split, seed: int) -> Tensor:
     """Validation images of which 5 % conflict, as in training: all aligned ones, and so many of the others."""
     aligned = aligned_with(train, val)
     assert aligned is not None
     follow, against = aligned.nonzero().squeeze(1), (~aligned).nonzero().squeeze(1)
-    some = torch.randperm(len(against), generator=stream(0, "conflicting"))[: round(len(follow) / 19)]
+    some = torch.randperm(len(against), generator=stream(seed, "conflicting"))[: round(len(follow) / 19)]
     return torch.cat([follow, against[some]]).sort().values
 
 
-def study(models: list[Named], part: Split, x: Tensor, swapped_x: Tensor, truth: Tensor) -> list[Any]:
+def study(models: list[Named], pair: list[Head], part: Split, x: Tensor, swapped_x: Tensor, truth: Tensor) -> list[Any]:
     """Each rule's rank correlation and regret, on validation images and their copies."""
     correct = right(models, x, part.y)
+    either = ~right([Named("twin", head) for head in pair], x, part.y).all(0)
     swapped = right(models, swapped_x, part.y.repeat(JUDGED))
     strongest = next(number for number, each in enumerate(models) if each.name == f"plain, L2 {max(STRENGTHS):g}")
     by_label = validation_groups("swapped", part)
@@ -94,6 +144,7 @@ def study(models: list[Named], part: Split, x: Tensor, swapped_x: Tensor, truth:
         "swapped, mean of classes": ("swapped", swapped, by_label.repeat(JUDGED)),
         "swapped, worst class": ("swapped_worst", swapped, by_label.repeat(JUDGED)),
         "mined groups": ("mined_group", correct, mined_groups(part.y, ~correct[strongest])),
+        "twins": ("mined_group", correct, mined_groups(part.y, either)),
         "worst class": ("worst_class", correct, by_label),
         "average": ("mean", correct, torch.zeros(len(part), dtype=torch.long)),
         "worst group (needs group labels)": ("worst_group", correct, groups_of(part).id),
@@ -148,7 +199,7 @@ def plot(rows: list[Any], truth: list[float]) -> str:
             f'<text x="{left}" y="{top - 6}">{label}</text><text x="{left}" y="{top + side + 13}">{low:.0f}</text>'
             f'<text x="{left + side}" y="{top + side + 13}" text-anchor="end">{high:.0f}</text>{points}'
         )
-    size = 3 * (side + gap) + gap, 2 * (side + gap + 14) + gap
+    size = 3 * (side + gap) + gap, 3 * (side + gap + 14) + gap
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" font-family="sans-serif" '
         f'font-size="11" fill="#246"><title>Score of each rule (across) against the true worst group (up, '
@@ -157,54 +208,77 @@ def plot(rows: list[Any], truth: list[float]) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cue", default=CUE)
-    parser.add_argument("--data-dir", type=Path)
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    data, session = load("petscapes", args.data_dir, size=PIXELS), Session()
-    model, exchange = usual_network().build(data, seed=0), CueExchange(cues_of([args.cue]))
+def data_of(name: str, args: argparse.Namespace) -> Dataset:
+    """A set of the catalogue, or cats and dogs with a tag, as scripts/photographs.py makes them."""
+    if name != "tagged":
+        return load(name, args.data_dir, size=PIXELS)
+    return configure_data("folder", tagged(args.runs, args.data_dir)).load(DataFiles(args.data_dir))
+
+
+def examined(name: str, seed: int, args: argparse.Namespace) -> list[Any]:
+    """Every rule on both kinds of validation images of a set."""
+    data, session = data_of(name, args), Session(seed=seed)
+    model, exchange = usual_network().build(data, seed=0), CueExchange(cues_of([CUES[name]]))
     test = data.tests["test"]
     splits = {
         "train": data.train,
         "val": data.val,
         "test": test,
-        "copies": with_copies(data.train, exchange, COPIES, derive(0, "swap"), originals=False),
+        "copies": with_copies(data.train, exchange, COPIES, derive(seed, "swap"), originals=False),
     }
     # Donors are of the same validation images: of those like training, most show the cue of their class.
-    every, biased = torch.arange(len(data.val)), like_training(data.val, data.train)
-    parts = {"as published": data.val.subset(every), "like training": data.val.subset(biased)}
-    for name, part in parts.items():
-        splits[name] = with_copies(part, exchange, JUDGED, derive(0, "swap", "val"), originals=False)
-    features = {name: features_of(model, split, session, name) for name, split in splits.items()}
+    every, biased = torch.arange(len(data.val)), like_training(data.val, data.train, seed)
+    kept = {"as published": every, "like training": biased}
+    if len(biased) == len(every):
+        del kept["as published"]  # they are like training as they are
+    for kind, index in kept.items():
+        copies = with_copies(data.val.subset(index), exchange, JUDGED, derive(seed, "swap", "val"), originals=False)
+        splits[kind] = copies
+    features = {each: features_of(model, split, session, each) for each, split in splits.items()}
     models = list(heads(features["train"], data.train.y, features["copies"], groups_of(data.train).id))
+    pair = twins(features["train"], data.train.y, seed)
     test_right, test_group = right(models, features["test"], test.y), groups_of(test).id
     truth = scores("worst_group", test_right, test_group)
-    kept = {"as published": every, "like training": biased}
-    found = {
-        name: study(models, part, features["val"][kept[name]], features[name], truth) for name, part in parts.items()
-    }
-    write_json(
-        FILE,
-        {
-            "command": "python scripts/swap_selection.py",
-            "seed": 0,
-            "cue": args.cue,
-            "models": [each.name for each in models],
-            "worst groups": [round(100 * value, 2) for value in truth.tolist()],
-            "sizes": {"train": len(data.train), "val": len(every), "val like training": len(biased), "test": len(test)},
-            "rules": found,
-            "own choice": {
-                name: own_choice(models, part, features[name], test_right, test_group) for name, part in parts.items()
-            },
-            "commit": commit(),
-        },
-    )
-    write_text(PLOT, plot(found["like training"], [100 * value for value in truth.tolist()]))
-    for name, rows in found.items():
-        for row in rows:
-            print(name, row["rule"], row["rank correlation"], row["regret"], row["chosen"], row["worst group"])
+    rows = []
+    for kind, index in kept.items():
+        part = data.val.subset(index)
+        rows.append(
+            {
+                "set": name,
+                "seed": seed,
+                "validation": kind,
+                "models": [each.name for each in models],
+                "worst groups": [round(100 * value, 2) for value in truth.tolist()],
+                "sizes": {"train": len(data.train), "val": len(index), "test": len(test)},
+                "rules": study(models, pair, part, features["val"][index], features[kind], truth),
+                "own choice": own_choice(models, part, features[kind], test_right, test_group),
+                "commit": commit(),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(CUES))
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--data-dir", type=Path)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    stored = read_json(FILE)["rows"] if FILE.exists() else []
+    for name in args.sets.split(","):
+        for seed in parse_seeds(args.seeds):
+            if any((row["set"], row["seed"]) == (name, seed) for row in stored):
+                continue
+            stored += examined(name, seed, args)
+            write_json(FILE, {"command": "python scripts/swap_selection.py", "rows": stored})
+            for row in (row for row in stored if (row["set"], row["seed"]) == (name, seed)):
+                for rule in row["rules"]:
+                    print(name, seed, row["validation"], *(rule[key] for key in list(rule)[:5]), flush=True)
+    shown = [row for row in stored if (row["set"], row["seed"], row["validation"]) == (*SHOWN, "like training")]
+    if shown:
+        write_text(PLOT, plot(shown[0]["rules"], shown[0]["worst groups"]))
 
 
 if __name__ == "__main__":

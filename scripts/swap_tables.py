@@ -50,12 +50,15 @@ def _cell(rows: Sequence[Mapping[str, Any]], method: str, test: str, score: str)
 
 
 def selection_rows(found: Mapping[str, Any]) -> list[list[str]]:
-    """A row for each rule: rank correlation and regret on both kinds of validation images."""
-    kinds = list(found["rules"].values())
-    return [
-        [
-            rows[0]["rule"],
-            *(cell for row in rows for cell in (f"{row['rank correlation']:+.2f}", f"{row['regret']:.1f}")),
-        ]
-        for rows in zip(*kinds, strict=True)
-    ]
+    """A row for each rule and set: rank correlation and regret on both kinds of validation images, means over seeds."""
+    rows = []
+    for name in dict.fromkeys(row["set"] for row in found["rows"]):
+        own = [row for row in found["rows"] if row["set"] == name]
+        for number, rule in enumerate(own[0]["rules"]):
+            cells = []
+            for kind in dict.fromkeys(row["validation"] for row in found["rows"]):
+                of_kind = [row["rules"][number] for row in own if row["validation"] == kind]
+                cells += [f"{fmean(each['rank correlation'] for each in of_kind):+.2f}" if of_kind else ""]
+                cells += [f"{fmean(each['regret'] for each in of_kind):.1f}" if of_kind else ""]
+            rows.append([name, rule["rule"], *cells])
+    return rows
