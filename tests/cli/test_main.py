@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from cli.mistakes import is_a_mistake
 from data.photos import class_folders
 from unspur.cli.main import app
 from unspur.cli.shared import suggest
@@ -73,7 +74,7 @@ def test_a_mistake_is_one_sentence_and_exit_2_and_writes_nothing(unspur, tmp_pat
     monkeypatch.chdir(tmp_path)
     code, out, err = unspur(*arguments)
     assert code == 2 and out == ""
-    assert err.startswith("Error: ") and sentence in err and err.count("\n") == 1
+    assert is_a_mistake(err) and sentence in err
     assert list(tmp_path.iterdir()) == []
 
 
