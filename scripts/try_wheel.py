@@ -1,6 +1,6 @@
 """Install the wheel into an environment of its own, away from this checkout, and do there what the start page does.
 
-    python scripts/try_wheel.py dist/unspur-0.2.0-py3-none-any.whl [--demo] [--photos DIR] [--log results/first-steps.md]
+    python scripts/try_wheel.py dist/unspur-0.2.0-py3-none-any.whl [--demo] [--photos DIR] [--log FILE.md]
 
 Prints what each step printed and how long it took; one that fails ends it with its own output. With --photos the images
 are those of DIR, a folder for each class, instead of the digits that the page writes, and they are also audited as they
@@ -131,9 +131,9 @@ def _end(printed: str) -> str:
 
 LOG = """# First steps, from the wheel alone
 
-Written by `python scripts/try_wheel.py dist/*.whl --photos DIR --log results/first-steps.md`: a fresh environment away from
-the checkout, the wheel, and every command of [the start page](../docs/start.md) as it stands there. unspur {version}, commit
-{commit}; Python {python}, torch {torch}; {load}; {images}.
+Written by `python scripts/try_wheel.py dist/*.whl --photos DIR --log results/first-steps.md`: a fresh environment away
+from the checkout, the wheel, and every command of [the start page](../docs/start.md) as it stands there. unspur
+{version}, commit {commit}; Python {python}, torch {torch}; {load}; {images}.
 
 | step | seconds |
 | --- | --- |
