@@ -21,6 +21,7 @@ from unspur.cli.shared import (
     Arch,
     DataDir,
     DataName,
+    DataSettings,
     Json,
     Method,
     Quiet,
@@ -173,7 +174,7 @@ def evaluate(
     coverage: Annotated[
         float | None, typer.Option(help="Answer this share of the images, and abstain on the rest.")
     ] = None,
-    settings: Settings = None,
+    settings: DataSettings = None,
     data_dir: DataDir = None,
     quiet: Quiet = False,
     as_json: Json = False,
