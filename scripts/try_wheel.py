@@ -91,8 +91,9 @@ def _install(python: Path, wheel: Path) -> None:
     """torch first and pinned, as `make venv` does; then the wheel with what the page needs."""
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     pins = ["-c", str(ROOT / "constraints.txt")]
-    subprocess.run([*pip, *pins, "torch", "torchvision"], check=True)
-    subprocess.run([*pip, *pins, f"unspur[efficientnet,export] @ {wheel.as_uri()}"], check=True)
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # or this checkout would do
+    subprocess.run([*pip, *pins, "torch", "torchvision"], check=True, env=alone)
+    subprocess.run([*pip, *pins, f"unspur[efficientnet,export] @ {wheel.as_uri()}"], check=True, env=alone)
 
 
 def _counted(photos: Path | None) -> str:

@@ -38,7 +38,8 @@ for name, stage in {"plain training": fit.stages["erm"], "MaskTune": fit.model}.
 def lit(images: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
     """Each image in full light where its map is largest, and nearly dark where it is nothing."""
     shares = maps / maps.amax((1, 2), keepdim=True).clamp(min=1e-9)
-    return images * (0.15 + 0.85 * shares[:, None])
+    large = torch.nn.functional.interpolate(shares[:, None], images.shape[2:], mode="bilinear")
+    return images * (0.15 + 0.85 * large)
 
 
 test = data.tests["biased"]

@@ -32,8 +32,8 @@ class Outcome(NamedTuple):
     raised: str  # the traceback, if there is one
 
 
-def call(arguments: list[str], stdin: bytes = b"") -> Outcome:
-    """Do what `unspur ARGUMENTS` does, without a new process."""
+def call(arguments: list[str], stdin: bytes = b"", patience: int = PATIENCE) -> Outcome:
+    """Do what `unspur ARGUMENTS` does, without a new process and within ``patience`` seconds."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape") for _ in range(2))
     code, raised = None, ""
 
@@ -43,7 +43,7 @@ def call(arguments: list[str], stdin: bytes = b"") -> Outcome:
     before = signal.signal(signal.SIGALRM, late)
     arguments_before, stdin_before = sys.argv, sys.stdin
     sys.argv, sys.stdin = ["unspur", *arguments], io.TextIOWrapper(io.BytesIO(stdin))
-    signal.alarm(PATIENCE)
+    signal.alarm(patience)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main()
