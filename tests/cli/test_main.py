@@ -275,3 +275,9 @@ def test_training_on_a_folder_lists_it_once(unspur, tmp_path, monkeypatch):
         "train", "erm", "folder", "--set", f"data.root={tmp_path / 'photos'}", *quick, "--out", tmp_path
     )
     assert code == 0 and len(calls) == 1
+
+
+def test_an_installation_without_a_package_is_one_sentence(unspur, monkeypatch):
+    monkeypatch.setitem(sys.modules, "unspur.practice.doctor", None)  # as if what it imports were not there
+    code, out, err = unspur("doctor")
+    assert (code, out) == (1, "") and is_a_mistake(err) and "unspur needs the package" in err

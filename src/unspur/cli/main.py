@@ -281,6 +281,9 @@ def main() -> NoReturn:
     except UnspurError as error:
         _explain(error)
         code = 1 if isinstance(error, RunFailed) else 2
+    except ModuleNotFoundError as error:  # an installation without its packages; commands name those of extras
+        complain(f"Error: unspur needs the package {error.name}, which is not here; install it, or unspur again.")
+        code = 1
     except OSError as error:  # such as a disk that is full or cannot be written
         where = f" ({error.filename})" if error.filename else ""
         complain(f"Error: {error.strerror or error}{where}; free some space, or name another folder.")
