@@ -18,6 +18,7 @@ import tempfile
 import venv
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -60,13 +61,12 @@ def main() -> int:
     commit = _commit()  # before anything else: what is committed while this runs is not in the wheel
     with nullcontext(asked.keep) if asked.keep else tempfile.TemporaryDirectory(prefix="unspur-wheel-") as name:
         folder = Path(name).resolve()
-        steps = []
+        steps: list[Step] = []
         for step in tried(folder, asked.wheel.resolve(), asked.photos, asked.demo):
             print(f"\n$ {step.code.strip()}\n{step.printed}\n({step.seconds:.0f} s)", flush=True)
             steps.append(step)
-        if asked.log:
-            versions = output_of("python", VERSIONS, folder / "work", folder / "env" / "bin" / "python")
-            asked.log.write_text(written(steps, commit, versions.split(), _counted(asked.photos)), encoding="utf-8")
+            if asked.log:  # after each: what was seen before a step that fails is worth keeping
+                asked.log.write_text(written(steps, commit, _versions(folder), _counted(asked.photos)), "utf-8")
     return 0
 
 
@@ -76,8 +76,9 @@ def tried(folder: Path, wheel: Path, photos: Path | None, demo: bool) -> Iterato
     start = monotonic()
     venv.create(folder / "env", with_pip=True)
     _install(python, wheel)
-    yield Step("pip install 'unspur[efficientnet,export]'", "", monotonic() - start)
+    seconds = monotonic() - start
     work.mkdir(parents=True)
+    yield Step("pip install 'unspur[efficientnet,export]'", "", seconds)
     if photos:
         shutil.copytree(photos, work / "photos")
     where = output_of("python", "import unspur; print(unspur.__file__)", work, python)
@@ -104,12 +105,18 @@ def _counted(photos: Path | None) -> str:
     return f"{sum(classes.values())} photographs ({', '.join(f'{count} {name}' for name, count in classes.items())})"
 
 
+@cache
+def _versions(folder: Path) -> tuple[str, ...]:
+    """Of unspur, Python and torch, as installed."""
+    return tuple(output_of("python", VERSIONS, folder / "work", folder / "env" / "bin" / "python").split())
+
+
 def _commit() -> str:
     command = ["git", "rev-parse", "--short=12", "HEAD"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def written(steps: list[Step], commit: str, versions: list[str], images: str) -> str:
+def written(steps: list[Step], commit: str, versions: tuple[str, ...], images: str) -> str:
     """The log: a line for each step, and then what was seen at its end."""
     version, python, torch = versions
     first = [step.code.strip().splitlines()[0] for step in steps]
