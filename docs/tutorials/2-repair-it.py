@@ -30,30 +30,33 @@ for name, stage in {"plain training": fit.stages["erm"], "MaskTune": fit.model}.
 # %% [markdown]
 # ## Where each of them looks
 #
-# Above the image, below it the map of plain training, then of MaskTune: brighter is what counts more.
+# Six test digits of 5-9, all with the square, which says 0-4. In the first row the images; in the second what plain
+# training looks at, lit up; in the third what MaskTune looks at.
 
 
 # %%
-def picture_of(maps: torch.Tensor) -> Image.Image:
-    """Maps side by side, each stretched to its own largest value."""
-    sheet = Image.new("L", (len(maps) * 100, 96), 255)
-    for place, one in enumerate(maps):
-        grey = (255 * one / one.max().clamp(min=1e-9)).byte().numpy()
-        sheet.paste(Image.fromarray(grey).resize((96, 96)), (place * 100, 0))
-    return sheet
+def lit(images: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
+    """Each image in full light where its map is largest, and nearly dark where it is nothing."""
+    shares = maps / maps.amax((1, 2), keepdim=True).clamp(min=1e-9)
+    large = torch.nn.functional.interpolate(shares[:, None], images.shape[2:], mode="bilinear")
+    return images * (0.15 + 0.85 * large)
 
 
-batch = data.tests["biased"].batch(torch.arange(6))
-rows = [batch.x.amax(1), unspur.cam(fit.stages["erm"], batch.x), unspur.cam(fit.model, batch.x)]
-sheet = Image.new("L", (600, 300), 255)
-for row, maps in enumerate(rows):
-    sheet.paste(picture_of(maps.detach()), (0, row * 100))
+test = data.tests["biased"]
+batch = test.batch((test.y == 1).nonzero().flatten()[:6])
+maps = [unspur.cam(stage, batch.x).detach() for stage in (fit.stages["erm"], fit.model)]
+sheet = Image.new("RGB", (6 * 100 - 4, 3 * 100 - 4), "white")
+for row, images in enumerate([batch.x, *(lit(batch.x, each) for each in maps)]):
+    for column, image in enumerate(images):
+        pixels = (255 * image).byte().permute(1, 2, 0).numpy()
+        sheet.paste(Image.fromarray(pixels).resize((96, 96)), (column * 100, row * 100))
 sheet
 
 # %% [markdown]
 # ## Keep it
 #
-# Both models in one file that abstains where they disagree, for another program.
+# Both models in one file for another program. It answers where they agree and are sure enough, by a threshold that
+# validation data chose: nine of ten images like those. Where the square misleads the two disagree, and it answers few.
 
 # %%
 from pathlib import Path
@@ -63,4 +66,7 @@ from unspur.models.catalog import arch_named
 predictor = unspur.Predictor.choose(fit.stages["erm"], fit.model, arch_named("small_cnn"), data, coverage=0.9)
 Path("tutorial").mkdir(exist_ok=True)
 predictor.save(Path("tutorial/predictor.safetensors"))
-print(predictor.predict(data.tests["biased"].x[:6]))
+for name, split in {"like training images": data.val, "where the square misleads": test}.items():
+    answers = predictor.predict(split.x[:500])
+    right = [data.classes[label] == answer for answer, label in zip(answers, split.y.tolist(), strict=False) if answer]
+    print(f"{name}: {len(right)} of {len(answers)} answered, {sum(right)} of them right")

@@ -6,7 +6,7 @@
 # this notebook is the short form in Python.
 
 # %%
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 import unspur
 
@@ -56,9 +56,10 @@ for name, method in methods.items():
 
 # %%
 chart = Image.new("RGB", (640, 44 * len(scores)), "white")
-draw = ImageDraw.Draw(chart)
+draw, letters = ImageDraw.Draw(chart), ImageFont.load_default(size=15)
 for row, (name, score) in enumerate(scores.items()):
-    draw.text((8, 44 * row + 14), name, fill="black")
-    draw.rectangle((140, 44 * row + 8, 140 + 400 * score["accuracy"], 44 * row + 34), fill="#4477aa")
-    draw.text((550, 44 * row + 14), f"{score['accuracy']:.1%}", fill="black")
+    middle, end = 44 * row + 21, 140 + 420 * score["accuracy"]
+    draw.text((8, middle), name, fill="black", font=letters, anchor="lm")
+    draw.rectangle((140, middle - 13, end, middle + 13), fill="#4477aa")
+    draw.text((end + 8, middle), f"{score['accuracy']:.1%}", fill="black", font=letters, anchor="lm")
 chart

@@ -10,6 +10,10 @@ class UnspurError(Exception):
     """A mistake in what was asked for; the command line prints it and exits with 2."""
 
 
+class UnknownName(UnspurError):
+    """A name that does not exist; the sentence has the nearest that does, or all of them."""
+
+
 class DataMissing(UnspurError):
     """Data, or published weights, that are not on this machine; the sentence says how to get it."""
 
@@ -30,7 +34,7 @@ class Diverged(Exception):
         return Diverged, (self.stage, self.step)
 
 
-def unknown(kind: str, given: str, allowed: Iterable[str]) -> UnspurError:
+def unknown(kind: str, given: str, allowed: Iterable[str]) -> UnknownName:
     """An error for a name that does not exist, with the nearest one that does.
 
     >>> print(unknown("method", "masktun", ["erm", "masktune"]))
@@ -41,7 +45,7 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> UnspurError:
     names = list(allowed)
     near = difflib.get_close_matches(given, names, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(names) or 'none'}."
-    return UnspurError(f"Unknown {kind} '{given}'. {hint}")
+    return UnknownName(f"Unknown {kind} '{given}'. {hint}")
 
 
 def require(condition: bool, sentence: str) -> None:

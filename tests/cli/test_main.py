@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from cli.mistakes import is_a_mistake
 from data.photos import class_folders
 from unspur.cli.main import app
 from unspur.cli.shared import suggest
@@ -73,7 +74,7 @@ def test_a_mistake_is_one_sentence_and_exit_2_and_writes_nothing(unspur, tmp_pat
     monkeypatch.chdir(tmp_path)
     code, out, err = unspur(*arguments)
     assert code == 2 and out == ""
-    assert err.startswith("Error: ") and sentence in err and err.count("\n") == 1
+    assert is_a_mistake(err) and sentence in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -274,3 +275,9 @@ def test_training_on_a_folder_lists_it_once(unspur, tmp_path, monkeypatch):
         "train", "erm", "folder", "--set", f"data.root={tmp_path / 'photos'}", *quick, "--out", tmp_path
     )
     assert code == 0 and len(calls) == 1
+
+
+def test_an_installation_without_a_package_is_one_sentence(unspur, monkeypatch):
+    monkeypatch.setitem(sys.modules, "unspur.practice.doctor", None)  # as if what it imports were not there
+    code, out, err = unspur("doctor")
+    assert (code, out) == (1, "") and is_a_mistake(err) and "unspur needs the package" in err

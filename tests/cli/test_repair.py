@@ -25,7 +25,7 @@ def quick(monkeypatch):
 def test_a_run_is_repaired_and_the_next_command_named_and_json_holds_everything(unspur, run, quick, tmp_path):
     code, out, err = unspur("repair", run, "--methods", "swap", "--out", tmp_path)
     assert code == 0 and out.startswith("Repaired by swap: +") and "  before: " in out and "  swap: " in out
-    assert "follows" in out and "Next: unspur predict" in err and "repair.html in a browser" in err
+    assert "predictions that follow" in out and "Next: unspur predict" in err and "repair.html in a browser" in err
     code, out, _ = unspur("repair", run, "--methods", "swap", "--out", tmp_path, "--json")
     found = json.loads(out)
     assert (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import signal
 import sys
 import traceback
@@ -31,8 +32,8 @@ class Outcome(NamedTuple):
     raised: str  # the traceback, if there is one
 
 
-def call(arguments: list[str], stdin: bytes = b"") -> Outcome:
-    """Do what `unspur ARGUMENTS` does, without a new process."""
+def call(arguments: list[str], stdin: bytes = b"", patience: int = PATIENCE) -> Outcome:
+    """Do what `unspur ARGUMENTS` does, without a new process and within ``patience`` seconds."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape") for _ in range(2))
     code, raised = None, ""
 
@@ -42,7 +43,7 @@ def call(arguments: list[str], stdin: bytes = b"") -> Outcome:
     before = signal.signal(signal.SIGALRM, late)
     arguments_before, stdin_before = sys.argv, sys.stdin
     sys.argv, sys.stdin = ["unspur", *arguments], io.TextIOWrapper(io.BytesIO(stdin))
-    signal.alarm(PATIENCE)
+    signal.alarm(patience)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main()
@@ -77,8 +78,9 @@ def tree(folder: Path) -> dict[str, tuple[int, int]]:
 def complaint(outcome: Outcome, wrote: bool) -> str | None:
     """What is wrong with how a bad input was answered; None: nothing.
 
-    A mistake is exit code 2, one sentence on stderr and nothing written. An input may turn out to be harmless (0), and
-    a run that began may diverge or fail (1), but not on an error in the program.
+    A mistake is exit code 2, one sentence on stderr, below it at most the page that explains it, and nothing written.
+    An input may turn out to be harmless (0), and a run that began may diverge or fail (1), but not on an error in the
+    program.
     """
     said = outcome.out + outcome.err
     if outcome.raised:
@@ -95,6 +97,9 @@ def complaint(outcome: Outcome, wrote: bool) -> str | None:
     errors = [line for line in outcome.err.splitlines() if line.startswith("Error: ")]
     if len(errors) != 1 or len(errors[0]) < len("Error: ") + 10:
         return f"it has {len(errors)} sentences that begin with Error"
+    behind = outcome.err[outcome.err.index(errors[0]) + len(errors[0]) :].strip("\n")
+    if behind and not re.fullmatch(r"See docs/\S+", behind):
+        return "behind the sentence there is more than the page that explains it"
     if outcome.code == 2 and wrote:
         return "it refused, but wrote"
     return None

@@ -15,7 +15,8 @@ from unspur.methods.jtt import JTT
 from unspur.models.torchvision_compat import import_torchvision
 from website.scripts import ROOT
 
-PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
+FILES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/*.md")]  # methods and site as well
+PAGES = sorted(str(path.relative_to(ROOT)) for path in FILES)
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 BLOCKS = [
     pytest.param(code, id=f"{page}-{number}", marks=[pytest.mark.site] if "practice.audit" in code else [])

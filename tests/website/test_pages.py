@@ -51,3 +51,13 @@ def test_a_method_has_a_page_with_idea_algorithm_formula_limits_and_citation(nam
     assert [section.partition("\n")[0] for section in sections] == SECTIONS
     assert len(re.findall(r"[.?!:](?:\s|$)", idea)) >= 3, "the idea has three sentences"
     assert "```math" in sections[1]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_page_to_choose_by_has_every_method_and_what_it_needs(name):
+    text = (ROOT / "docs" / "which-method.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^.*\[`{name}`\]\(methods/{name}\.md\).*$", text, re.MULTILINE)
+    _, _, without, some, _ = row.split("|")
+    facts = catalogue("unspur.methods.catalog", "METHODS")[name].constants
+    needs = facts.get("needs_groups", False) or facts.get("needs_val_groups", False)
+    assert (f"`{name}`" in some, f"`{name}`" in without) == (needs, not needs)

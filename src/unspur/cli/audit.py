@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Quiet, Settings, print_json, say
+from unspur.cli.shared import DataDir, DataSettings, Json, Quiet, print_json, say
 
 
 def audit(
@@ -23,7 +23,7 @@ def audit(
         Path | None, typer.Option(metavar="FILE.onnx", help="A model to test. Default: a quick one is trained.")
     ] = None,
     out: Annotated[Path, typer.Option(help="The parent of audit folders.")] = Path("audits"),
-    settings: Settings = None,
+    settings: DataSettings = None,
     data_dir: DataDir = None,
     quiet: Quiet = False,
     as_json: Json = False,

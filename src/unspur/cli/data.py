@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, DataName, Json, Settings, given, print_json, suggest
+from unspur.cli.shared import DataDir, DataName, DataSettings, Json, given, print_json, suggest
 
 data_app = typer.Typer(no_args_is_help=True, help="What data sets there are; get them, check them, look at them.")
 
@@ -32,7 +32,7 @@ def data_list(as_json: Json = False) -> None:
 
 
 @data_app.command("info")
-def data_info(name: DataName, settings: Settings = None, data_dir: DataDir = None, as_json: Json = False) -> None:
+def data_info(name: DataName, settings: DataSettings = None, data_dir: DataDir = None, as_json: Json = False) -> None:
     """Say what a data set is, where it comes from, whether it is here and complete, and which options it has.
 
     Example: unspur data info biased_mnist --set data.base=mini
@@ -76,7 +76,7 @@ def data_fetch(name: DataName, data_dir: DataDir = None, as_json: Json = False) 
 def data_preview(
     name: DataName,
     out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("preview.png"),
-    settings: Settings = None,
+    settings: DataSettings = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -107,7 +107,7 @@ def data_plant(
     conflict: Annotated[float | None, typer.Option(help="The share of training images that conflict.")] = None,
     conflict_count: Annotated[int | None, typer.Option(help="Their exact number, instead of the share.")] = None,
     seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
-    settings: Settings = None,
+    settings: DataSettings = None,
     as_json: Json = False,
 ) -> None:
     """Copy your images with a shortcut planted in them, so that any method can be tried with a known answer.

@@ -14,12 +14,14 @@ from unspur.cli.catalogs import archs, methods
 from unspur.cli.compare import compare
 from unspur.cli.data import data_app
 from unspur.cli.doctor import doctor
+from unspur.cli.explained import explained
 from unspur.cli.papers import reproduce
 from unspur.cli.repair import repair
 from unspur.cli.shared import (
     Arch,
     DataDir,
     DataName,
+    DataSettings,
     Json,
     Method,
     Quiet,
@@ -172,7 +174,7 @@ def evaluate(
     coverage: Annotated[
         float | None, typer.Option(help="Answer this share of the images, and abstain on the rest.")
     ] = None,
-    settings: Settings = None,
+    settings: DataSettings = None,
     data_dir: DataDir = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -249,6 +251,16 @@ for command in (compare, sweep, analyze, probe, reproduce, archs, doctor):
     app.command(rich_help_panel=MORE)(command)
 
 
+def _explain(error: UnspurError) -> None:
+    """The sentence, and below it the page that explains the matter; with ``--json`` a mistake is a document as well."""
+    page = explained(error)
+    complain(f"Error: {error}")
+    if page:
+        say(f"See {page}")
+    if "--json" in sys.argv and not isinstance(error, RunFailed):  # a run that fails may have printed its own
+        print_json({"error": str(error), "see": page})
+
+
 def main() -> NoReturn:
     """Run the command line; a person's mistake is one sentence and never a traceback."""
     for name in ("stdout", "stderr"):  # a shell's `>&-` leaves none
@@ -266,12 +278,12 @@ def main() -> NoReturn:
         if error.format_message():
             complain(f"Error: {error.format_message()}")
         code = 2
-    except RunFailed as error:
-        complain(f"Error: {error}")
-        code = 1
     except UnspurError as error:
-        complain(f"Error: {error}")
-        code = 2
+        _explain(error)
+        code = 1 if isinstance(error, RunFailed) else 2
+    except ModuleNotFoundError as error:  # an installation without its packages; commands name those of extras
+        complain(f"Error: unspur needs the package {error.name}, which is not here; install it, or unspur again.")
+        code = 1
     except OSError as error:  # such as a disk that is full or cannot be written
         where = f" ({error.filename})" if error.filename else ""
         complain(f"Error: {error.strerror or error}{where}; free some space, or name another folder.")

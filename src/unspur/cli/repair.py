@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Quiet, Seed, Settings, print_json, say
+from unspur.cli.shared import DataDir, DataSettings, Json, Quiet, Seed, print_json, say
 
 Repairable = Annotated[
     str,
@@ -34,7 +34,7 @@ def repair(
     ] = 0.01,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="The parent of repair folders.")] = Path("repairs"),
-    settings: Settings = None,
+    settings: DataSettings = None,
     data_dir: DataDir = None,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -76,6 +76,12 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change any setting, such as erm.lr=0.1 or data.conflict=0.005."),
 ]
+DataSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change a setting of the data, such as data.base=mini or data.label=species."
+    ),
+]
 
 
 def print_json(value: Any) -> None:

@@ -55,7 +55,7 @@ class MaskTune(Method):
     fine-tunes the network that ERM began with, which makes sense if that is a pretrained one.
 
     With several iterations each one looks at what the model, as fine-tuned so far, sees: of the masked images, adding
-    to their masks (``accumulate``, Table 5's better column), or of the raw images, masked anew.
+    to their masks (``accumulate``, Table 5's better column), or of the raw images, masked again.
     """
 
     name: ClassVar[str] = "masktune"

@@ -41,7 +41,7 @@ class Package(TypedDict):
     """A package that is needed, in which versions, and what is here."""
 
     name: str  # as pip calls it
-    needs: str  # such as ">=2.4"
+    needs: str  # such as ">=2.6"
     found: str | None  # a version
     fits: bool  # whether that is one of them
 

@@ -165,6 +165,16 @@ def test_a_file_that_differs_from_the_run_is_refused_and_leaves_nothing(plain_ru
     assert not list(tmp_path.iterdir())
 
 
+def test_a_torch_that_cannot_write_onnx_is_one_sentence_and_leaves_nothing(plain_run, tmp_path, monkeypatch):
+    def fails(*_given, **_more):
+        raise torch.onnx.OnnxExporterError("of torch 2.6 and an onnxscript that is newer")
+
+    monkeypatch.setattr(torch.onnx, "export", fails)
+    with pytest.raises(UnspurError, match=r"cannot write this network as ONNX .* use --format torch or safetensors"):
+        export_run(plain_run, tmp_path / "out", Wanted())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_output_that_exists_is_refused_and_an_empty_folder_is_filled(plain_run, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")

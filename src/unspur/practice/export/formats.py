@@ -66,22 +66,28 @@ def _write_onnx(folder: Path, deployed: Deployed, metadata: Mapping[str, str], i
     try:
         import onnx
         import onnxruntime  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401 (needed below)
-        import onnxscript  # noqa: F401 (torch's exporter needs it)
+        import onnxscript  # torch's exporter needs it
     except ModuleNotFoundError as error:
         raise UnspurError(
             f"ONNX needs one more package ({error.name}): pip install 'unspur[export]', or use --format safetensors."
         ) from None
     batch = torch.export.Dim("images", min=1, max=1 << 20)
-    with _quiet():
-        program = torch.onnx.export(
-            deployed,
-            (images[:2],),
-            dynamo=True,
-            dynamic_shapes=({0: batch},),
-            input_names=["images"],
-            output_names=list(deployed.outputs),
-            verbose=False,
-        )
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                deployed,
+                (images[:2],),
+                dynamo=True,
+                dynamic_shapes=({0: batch},),
+                input_names=["images"],
+                output_names=list(deployed.outputs),
+                verbose=False,
+            )
+    except torch.onnx.OnnxExporterError:  # such as torch 2.6 with an onnxscript that is newer than it knows
+        raise UnspurError(
+            f"torch {torch.__version__} cannot write this network as ONNX with onnxscript {onnxscript.__version__}; "
+            "install a newer torch, or use --format torch or safetensors."
+        ) from None
     assert program is not None
     model = program.model_proto
     onnx.helper.set_model_props(model, dict(metadata))
