@@ -30,9 +30,10 @@ from torch import nn
 from unspur.data.images.workers import Decoders
 from unspur.models.foreign import wrap
 from unspur.models.torchvision_compat import import_torchvision
+from unspur.practice.engine import Engine
 from unspur.practice.predict.classifier import ImageClassifier
 from unspur.practice.predict.inputs import Inputs
-from unspur.practice.predict.predict import Engine, Wanted, predict_into
+from unspur.practice.predict.predict import Wanted, predict_into
 from unspur.practice.predict.stream import Rule, _decoded, rows_of
 from unspur.practice.wrapped import to_predict
 

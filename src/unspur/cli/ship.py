@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Quiet, RunFolder, print_json, say, suggest
+from unspur.cli.shared import DataDir, Json, Quiet, RunFolder, Where, Workers, print_json, say, suggest
 
 Coverage = Annotated[
     float | None, typer.Option(help="The share of images to answer; the model abstains on the rest. Default: all.")
@@ -34,8 +34,8 @@ def predict(
     topk: Annotated[int, typer.Option(help="How many of the likeliest classes each row has.")] = 1,
     batch: Annotated[int, typer.Option(help="Images that the model takes at once.")] = 64,
     column: Annotated[str, typer.Option(help="The column of file names in a CSV.")] = "filename",
-    engine: Annotated[str, typer.Option(help="local (this machine) or ray (a cluster).")] = "local",
-    workers: Annotated[int | None, typer.Option(help="Workers of --engine ray. Default: one per processor.")] = None,
+    engine: Where = "local",
+    workers: Workers = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue behind the last whole row of --out.")] = False,
     data_dir: DataDir = None,
     quiet: Quiet = False,
@@ -50,7 +50,8 @@ def predict(
     from unspur.cli.show.console import TerminalBytes
     from unspur.cli.show.predictions import print_expected, print_predicted
     from unspur.core.progress import ProgressBar
-    from unspur.practice.predict.predict import Engine, Wanted, predict_into
+    from unspur.practice.engine import Engine
+    from unspur.practice.predict.predict import Wanted, predict_into
 
     wanted = Wanted(topk, batch, coverage, audit)
     printed = None if as_json or out else TerminalBytes(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer

@@ -12,9 +12,10 @@ from typing import Any, BinaryIO, TypedDict
 
 from unspur.core.progress import Progress, ProgressBar, of_stage, silent
 from unspur.data.images.workers import Decoders
-from unspur.errors import UnspurError, require, unknown
+from unspur.errors import UnspurError, require
 from unspur.metrics.selective import require_coverage
 from unspur.models.inference import WORTH_CONVERTING
+from unspur.practice.engine import Engine
 from unspur.practice.predict.abstention import ExpectedJSON
 from unspur.practice.predict.calibrate import calibrated
 from unspur.practice.predict.classifier import ImageClassifier, open_classifier
@@ -25,7 +26,6 @@ from unspur.practice.predict.rows import CSV, Row, RowJSON, as_json
 from unspur.practice.predict.stream import Rule, rows_of
 from unspur.version import __version__
 
-ENGINES = ("local", "ray")
 IMAGES = "images"  # the stage of the progress bar
 
 
@@ -47,19 +47,6 @@ class Wanted:
             self.audit is None or self.coverage is not None,
             "--audit says when to abstain, so it needs --coverage, such as --coverage 0.9.",
         )
-
-
-@dataclass(frozen=True)
-class Engine:
-    """Where the images are labelled: in this process and its decoders, or by workers of a Ray cluster."""
-
-    name: str = "local"
-    workers: int | None = None  # of the cluster; None: one for each of its processors
-
-    def __post_init__(self) -> None:
-        if self.name not in ENGINES:
-            raise unknown("engine", self.name, ENGINES)
-        require(self.workers is None or self.workers >= 1, f"--workers must be at least 1 but got {self.workers}.")
 
 
 class AbstentionJSON(TypedDict):
