@@ -36,6 +36,14 @@ def test_what_to_expect_is_said_before_the_rows(unspur, plain_run, new_photos, t
     assert "Next: unspur export" in err
 
 
+def test_sets_have_a_column_and_a_promise(unspur, plain_run, new_photos):  # noqa: F811
+    code, out, err = unspur("predict", plain_run, new_photos, "--conformal", 0.9)
+    rows = list(csv.DictReader(io.StringIO(out, newline="")))
+    assert code == 0 and all(json.loads(row["set"]) for row in rows if row["label"])
+    assert "Sets hold the right label of at least 90.00 % of images like the validation data." in err
+    assert "labels in a set" in err and "Threshold" not in err
+
+
 def test_paths_come_from_stdin(unspur, plain_run, new_photos, monkeypatch):  # noqa: F811
     lines = "".join(f"{path}\n" for path in sorted(new_photos.rglob("*.png")))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
@@ -51,6 +59,7 @@ def test_paths_come_from_stdin(unspur, plain_run, new_photos, monkeypatch):  # n
         (("--resume",), "--resume goes on with a file; name it with --out."),
         (("--out", "rows.xlsx"), "--out must end in .csv, .jsonl or .parquet"),
         (("--audit", "x"), "so it needs --coverage"),
+        (("--conformal", "1"), "--conformal is a share of images above 0 and up to 0.99, such as 0.9, but got 1."),
         (("--engine", "spark"), "Unknown engine 'spark'"),
     ],
 )

@@ -31,6 +31,12 @@ def predict(
     audit: Annotated[
         Path | None, typer.Option(metavar="AUDIT", help="An audit: abstain where the shortcut that it found decides.")
     ] = None,
+    conformal: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="A set of labels for each image, which holds the right one for this share of images."
+        ),
+    ] = None,
     topk: Annotated[int, typer.Option(help="How many of the likeliest classes each row has.")] = 1,
     batch: Annotated[int, typer.Option(help="Images that the model takes at once.")] = 64,
     column: Annotated[str, typer.Option(help="The column of file names in a CSV.")] = "filename",
@@ -53,7 +59,7 @@ def predict(
     from unspur.practice.engine import Engine
     from unspur.practice.predict.predict import Wanted, predict_into
 
-    wanted = Wanted(topk, batch, coverage, audit)
+    wanted = Wanted(topk, batch, coverage, audit, conformal)
     printed = None if as_json or out else TerminalBytes(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer
     with ProgressBar("predict") as bar:
         done = predict_into(
@@ -68,7 +74,7 @@ def predict(
             stdin=sys.stdin.buffer if "-" in images else None,
             printed=printed,
             bar=bar,
-            say=lambda abstention: None if as_json else print_expected(abstention),
+            say=lambda abstention, sets: None if as_json else print_expected(abstention, sets),
         )
     if as_json:
         return print_json(done)
