@@ -68,6 +68,64 @@ def test_a_mistake_is_one_sentence_and_exit_2(unspur, plain_run, new_photos, mor
     assert code == 2 and not out and err.count("\n") == 1 and sentence in err
 
 
+def diverged(run, folder):
+    """The run as it would be if its loss had not been finite."""
+    folder = folder / run.name
+    folder.mkdir()
+    (folder / "config.json").write_bytes((run / "config.json").read_bytes())
+    result = json.loads((run / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(result | {"status": "diverged", "reason": "not finite"}))
+    return folder
+
+
+def flat_onnx(path):
+    """A file that takes a row of numbers instead of images."""
+    onnx = pytest.importorskip("onnx")
+    given, made = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 8]) for name in ("x", "y"))
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "flat", [given], [made])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("predict", "RUN", "empty"), "The folder empty holds no images."),
+        (("predict", "RUN", "nowhere"), "nowhere does not exist; name files, folders or a table of images."),
+        (("predict", "RUN", "PHOTOS", "--out", "file/rows.csv"), "file is a file; name a folder"),
+        (("predict", "flat.onnx", "PHOTOS", "--out", "new/rows.csv"), "it must take one batch of images"),
+        (("predict", "DIVERGED", "PHOTOS", "--out", "new/rows.csv"), "diverged, so no model"),
+        (("export", "DIVERGED", "--out", "new"), "diverged, so no model"),
+        (("export", "RUN", "--out", "file/new"), "file is a file; name a folder"),
+        (("export", "RUN", "--out", "new", "--coverage", "0"), "--coverage is a share above 0 and up to 1"),
+        (("export", "RUN", "--out", "new", "--coverage", "2"), "--coverage is a share above 0 and up to 1"),
+        (("audit", "PHOTOS", "--out", "new", "--engine", "spark"), "Unknown engine 'spark'"),
+        (("audit", "mnist", "--set", "data.base=mini", "--out", "new", "--engine", "ray"), "are in memory already"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    unspur,
+    plain_run,  # noqa: F811
+    new_photos,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+    arguments,
+    sentence,
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("mine")
+    known = {"RUN": plain_run, "PHOTOS": new_photos}
+    if "DIVERGED" in arguments:
+        known["DIVERGED"] = diverged(plain_run, tmp_path / "empty")
+    if "flat.onnx" in arguments:
+        flat_onnx(tmp_path / "flat.onnx")
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = unspur(*(known.get(word, word) for word in arguments))
+    assert code == 2 and not out and err.count("\n") == 1 and sentence in err
+    assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "file").read_text() == "mine"
+
+
 def test_a_full_disk_is_one_sentence_and_exit_1(unspur, plain_run, new_photos, tmp_path, monkeypatch):  # noqa: F811
     def full(self, rows):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))

@@ -47,20 +47,26 @@ class Measurer:
         )
 
 
-def parts_on_ray(
-    source: Source, batches: Sequence[list[int]], side: int, keep: Container[int], workers: int | None
-) -> Iterator[Part]:
-    """The parts of ``source`` in order; all machines must see its files under the same path."""
+def files_of(source: Source) -> Path:
+    """The folder that the images of ``source`` are files below."""
     if source.root is None:
         raise UnspurError(
             "--engine ray decodes files on other machines, but these images are in memory already; name a folder or a "
             "table of images, or leave --engine out."
         )
+    return source.root
+
+
+def parts_on_ray(
+    source: Source, batches: Sequence[list[int]], side: int, keep: Container[int], workers: int | None
+) -> Iterator[Part]:
+    """The parts of ``source`` in order; all machines must see its files under the same path."""
+    root = files_of(source)
 
     def batch(numbers: Sequence[int]) -> Batch:
         return Batch({number: source.names[number] for number in numbers}, {each for each in numbers if each in keep})
 
     pieces = ([batch(each) for each in batches[begin : begin + PIECE]] for begin in range(0, len(batches), PIECE))
-    job = Job(str(source.root.absolute()), side)
+    job = Job(str(root.absolute()), side)
     for parts in pieces_on_ray(Measurer, job, pieces, workers, "audit the same images again"):
         yield from parts

@@ -26,6 +26,7 @@ from unspur.practice.audit.collected_file import read_collected, write_collected
 from unspur.practice.audit.findings import Audit, AuditJSON, write_suspects
 from unspur.practice.audit.image_source import MOST_IMAGES, Source, sampled
 from unspur.practice.audit.model import ModelToTest
+from unspur.practice.audit.on_ray import files_of
 from unspur.practice.audit.page import write_audit_page
 from unspur.practice.audit.verdict import REPAIR
 from unspur.practice.engine import Engine
@@ -75,6 +76,8 @@ def audit_into(
 
     Nothing is written before the images could be compared; findings.json comes last.
     """
+    if engine.name == "ray":
+        files_of(source)  # before every image is read for the key
     config = config_of(source, settings, model)
     folder = out / f"{name}-{key_of(config)}"
     with _alone(folder):
