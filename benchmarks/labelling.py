@@ -62,13 +62,14 @@ def on_workers(model: Path, folder: Path, workers: int, batch: int) -> OnWorkers
     """Label ``folder`` with some workers of the Ray cluster that this process has started."""
     images = Inputs((str(folder),))
     job = Job(str(model), None, Rule(), 1, batch, images.count() or 0)
-    before, began, worked, labelled = 0, 0.0, time.process_time(), 0
+    labelled = before = 0
+    began = worked = 0.0
     for number, rows in enumerate(rows_on_ray(iter(images), job, workers), 1):
         labelled += len(rows)
         if number == AHEAD * workers:  # all have begun, and what the first had done while they started is behind us
-            began, before = time.perf_counter(), labelled
-    ended, driver = time.perf_counter(), (time.process_time() - worked) / labelled
-    return OnWorkers((labelled - before) / (ended - began), driver)
+            began, worked, before = time.perf_counter(), time.process_time(), labelled
+    since = labelled - before
+    return OnWorkers(since / (time.perf_counter() - began), (time.process_time() - worked) / since)
 
 
 def batch_for(images: int, workers: int) -> int:

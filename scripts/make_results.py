@@ -26,6 +26,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "audit.md",
     ROOT / "docs" / "repair.md",
+    ROOT / "docs" / "scale.md",
     ROOT / "docs" / "which-method.md",
     RESULTS / "README.md",
     RESULTS / "reliability.md",

@@ -35,10 +35,10 @@ from unspur.practice.predict.stream import Rule, _decoded, rows_of
 from unspur.version import commit
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from labelling import CLASSES, as_file, batch_for, on_workers, photographs, start_ray
+from labelling import CLASSES, as_file, batch_for, on_workers, photographs, small_model, start_ray
 
 FILE = Path(__file__).parents[1] / "results" / "scale.json"
-SIDE, BATCH, ROWS = 128, 64, 50_000
+SIDE, BATCH, ROWS, HANDED_OUT = 128, 64, 50_000, 10_000
 
 
 def main() -> None:
@@ -56,7 +56,9 @@ def main() -> None:
         model = as_file(folder / "model", net, SIDE)
         points = local_points(folder / "images", model, given.images, given.most)
         decode, scoring, write = decode_seconds(folder / "images"), model_seconds(model), row_seconds(folder)
-        ray, hand_out = ray_points(folder / "images", model, given.images, given.most)
+        start_ray(given.most)
+        points += ray_points(folder / "images", model, given.images, given.most)
+        hand_out = hand_out_seconds(folder)
     found: Scale = {
         "command": f"OMP_NUM_THREADS=1 python scripts/scale_figures.py --images {given.images} --most {given.most}",
         "commit": commit(),
@@ -67,7 +69,7 @@ def main() -> None:
         "model": scoring,
         "hand_out": hand_out,
         "write": write,
-        "points": points + ray,
+        "points": points,
     }
     write_json(FILE, found)
     for row in point_rows(found):
@@ -123,14 +125,17 @@ def row_seconds(folder: Path) -> float:
         )
 
 
-def ray_points(folder: Path, model: Path, images: int, most: int) -> tuple[list[Point], float]:
-    """1 to ``most`` Ray workers, and what the process that drives them needs for an image."""
-    start_ray(most)
-    found = [on_workers(model, folder, workers, batch_for(images, most)) for workers in range(1, most + 1)]
-    points: list[Point] = [
-        {"what": "Ray", "processes": workers, "images_per_second": each.rate} for workers, each in enumerate(found, 1)
-    ]
-    return points, min(each.driver for each in found)
+def ray_points(folder: Path, model: Path, images: int, most: int) -> list[Point]:
+    """1 to ``most`` Ray workers."""
+    batch = batch_for(images, most)
+    rates = [on_workers(model, folder, workers, batch).rate for workers in range(1, most + 1)]
+    return [{"what": "Ray", "processes": each, "images_per_second": rate} for each, rate in enumerate(rates, 1)]
+
+
+def hand_out_seconds(folder: Path) -> float:
+    """Of the processor that lists images, hands them to workers and takes rows: many small ones, at the usual batch."""
+    photographs(folder / "small", HANDED_OUT, (64, 48))
+    return on_workers(as_file(folder / "small model", small_model(), 32), folder / "small", 2, BATCH).driver
 
 
 if __name__ == "__main__":
