@@ -405,6 +405,31 @@ def reliability_soak() -> list[str]:
     return markdown(headers, soak_rows(read("reliability")))
 
 
+def abstention() -> list[str]:
+    found = read("abstention")
+    tests = {"original": "no squares", "biased": "squares on the wrong class"}
+    headers = (
+        "chosen on",
+        "images",
+        "to be answered",
+        "answered",
+        "error promised",
+        "error",
+        "sets hold",
+        "labels a set",
+    )
+    rows = []
+    for row in found["rows"]:
+        rule = "images and swapped cues" if row["audit"] else "images"
+        pairs = [_percent(row[which][what]) for what in ("answered", "error") for which in ("promised", "came")]
+        rows.append([rule, tests[row["test"]], *pairs, _percent(row["sets_hold"]), f"{row['set_size']:.2f}"])
+    return [f"{made(found)} The model: `{found['trained']}`.", "", *markdown(headers, rows)]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
 def scale_points() -> list[str]:
     found = read("scale")
     how = f"{made(found)} {found['images']:,} images, {found['cores']} cores, load {found['load']:g} when it began."
@@ -437,6 +462,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "reliability": reliability,
     "reliability-kills": reliability_kills,
     "reliability-soak": reliability_soak,
+    "abstention": abstention,
     "scale-points": scale_points,
     "scale-costs": scale_costs,
     "scale-far": scale_far,
