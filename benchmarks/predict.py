@@ -1,12 +1,14 @@
 """`unspur predict` against its parts. Bounds: at least 0.9 x the slower of decoding and the model alone; ten times the
-images take at most 1.1 x the memory; with --ray, two workers are at least 1.7 x as fast as one.
+images take at most 1.1 x the memory; two Ray workers are at least 1.7 x as fast as one where decoding dominates.
 
-python benchmarks/predict.py [--images 10000] [--part speed|memory|all] [--ray RUN]
+python benchmarks/predict.py [--images 10000] [--part speed|memory|ray|all]
 
 Photographs of 500x375 are made in a temporary folder, and more images are links to the same files. The model is
 resnet18 with drawn weights at 128 pixels: what it predicts does not matter here. Parts are measured in turns in one
 process; peak memory is that of a process of its own, which labels small images with a small model. Where decoding and
-the model share the same cores, predict cannot take less than the sum of their times, which is printed as well.
+the model share the same cores, predict cannot take less than the sum of their times, which is printed as well. Workers
+of Ray have a model that takes next to no time, and their clock starts once all are at work: starting them does not
+count. The bound on them needs as many idle cores as workers.
 """
 
 from __future__ import annotations
@@ -18,32 +20,28 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-import numpy as np
 import torch
-from PIL import Image
+from labelling import CLASSES, as_file, batch_for, on_workers, photographs, small_model, start_ray
 from side_by_side import compare, verdict
-from torch import nn
 
 from unspur.data.images.workers import Decoders
 from unspur.models.foreign import wrap
 from unspur.models.torchvision_compat import import_torchvision
 from unspur.practice.predict.classifier import ImageClassifier
 from unspur.practice.predict.inputs import Inputs
-from unspur.practice.predict.predict import Engine, Wanted, predict_into
+from unspur.practice.predict.predict import Wanted, predict_into
 from unspur.practice.predict.stream import Rule, _decoded, rows_of
 from unspur.practice.wrapped import to_predict
 
-DISTINCT, SIDE, BATCH, REPEATS = 400, 128, 64, 3
+SIDE, BATCH, REPEATS = 128, 64, 3
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=10_000)
-    parser.add_argument("--part", choices=("speed", "memory", "all"), default="all")
-    parser.add_argument("--ray", metavar="RUN", help="also one worker against two, with this run's model")
+    parser.add_argument("--part", choices=("speed", "memory", "ray", "all"), default="all")
     parser.add_argument("--child", nargs=2, metavar=("FOLDER", "OUT"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -58,29 +56,14 @@ def main() -> int:
             holds.append(speed(folder / "some", given.images))
         if given.part in ("memory", "all"):
             holds.append(memory(folder, given.images))
-        if given.ray:
-            holds.append(workers(folder, Path(given.ray)))
+        if given.part in ("ray", "all"):
+            holds.append(workers(folder))
     return int(not all(holds))
-
-
-def photographs(folder: Path, count: int, size: tuple[int, int] = (500, 375)) -> None:
-    """Distinct JPEG files of smooth noise, and hard links to them up to ``count``."""
-    folder.mkdir(parents=True)
-    generator = np.random.default_rng(0)
-    for number in range(count):
-        path = folder / f"{number:07}.jpg"
-        if number >= DISTINCT:
-            os.link(folder / f"{number % DISTINCT:07}.jpg", path)
-            continue
-        coarse = generator.integers(0, 256, (47, 63, 3), dtype=np.uint8)
-        Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
 
 
 def classifier() -> ImageClassifier:
     torch.manual_seed(0)
-    return to_predict(
-        wrap(import_torchvision().models.resnet18(num_classes=10), [str(n) for n in range(10)], size=SIDE)
-    )
+    return to_predict(wrap(import_torchvision().models.resnet18(num_classes=len(CLASSES)), CLASSES, size=SIDE))
 
 
 def speed(folder: Path, count: int) -> bool:
@@ -134,24 +117,23 @@ def memory(folder: Path, count: int) -> bool:
 
 
 def memory_of(folder: Path, out: Path) -> int:
-    net = nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 10))
-    small = wrap(net, [str(number) for number in range(10)], size=32)
+    small = wrap(small_model(), CLASSES, size=32)
     done = predict_into(to_predict(small), (str(folder),), Wanted(batch=BATCH), out)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"images": done["images"], "peak": peak, "rate": done["images_per_second"]}))
     return 0
 
 
-def workers(folder: Path, run: Path) -> bool:
-    """One worker of a Ray cluster of this machine against two."""
-    seconds = []
-    for count in (1, 2):
-        began = time.perf_counter()
-        out = folder / f"ray-{count}.csv"
-        predict_into(run, (str(folder / "some"),), Wanted(batch=BATCH), out, engine=Engine("ray", count))
-        seconds.append(time.perf_counter() - began)
-        print(f"{count} worker{'s' * (count > 1)}: {seconds[-1]:.1f} s, with the start of the cluster")
-    return verdict("two workers against one", seconds[0] / seconds[1], at_least=1.7)
+def workers(folder: Path) -> bool:
+    """One worker of a Ray cluster of this machine against two, with a model that takes next to no time."""
+    count = len(list((folder / "some").iterdir()))
+    model = as_file(folder / "model", small_model(), SIDE)
+    start_ray(2)
+    rates = []
+    for number in (1, 2):
+        rates.append(on_workers(model, folder / "some", number, batch_for(count, 2)).rate)
+        print(f"{number} worker{'s' * (number > 1)}: {rates[-1]:,.0f} images a second, once all are at work")
+    return verdict("two workers against one", rates[1] / rates[0], at_least=1.7)
 
 
 if __name__ == "__main__":

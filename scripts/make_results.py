@@ -24,8 +24,10 @@ from unspur.core.files import write_text
 ROOT = RESULTS.parent
 PAGES = (
     ROOT / "README.md",
+    ROOT / "docs" / "abstention.md",
     ROOT / "docs" / "audit.md",
     ROOT / "docs" / "repair.md",
+    ROOT / "docs" / "scale.md",
     ROOT / "docs" / "which-method.md",
     RESULTS / "README.md",
     RESULTS / "reliability.md",

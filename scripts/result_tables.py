@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from audit_tables import case_rows, clean_rows, found_rows, missed, other_rows
 from large_lr_tables import SCORES, every, overview, published
 from reliability_table import kill_rows, soak_rows, total_rows
+from scale_table import enough_cores, far_rows, point_rows
 from swap_tables import selection_rows, swap_rows
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -406,10 +407,67 @@ def reliability_soak() -> list[str]:
     return markdown(headers, soak_rows(read("reliability")))
 
 
+def abstention() -> list[str]:
+    found = read("abstention")
+    tests = {"original": "no squares", "biased": "squares on the wrong class"}
+    headers = (
+        "chosen on",
+        "images",
+        "to be answered",
+        "answered",
+        "error promised",
+        "error",
+        "sets hold",
+        "labels a set",
+    )
+    rows = []
+    for row in found["rows"]:
+        rule = "images and swapped cues" if row["audit"] else "images"
+        pairs = [_percent(row[which][what]) for what in ("answered", "error") for which in ("promised", "came")]
+        rows.append([rule, tests[row["test"]], *pairs, _percent(row["sets_hold"]), f"{row['set_size']:.2f}"])
+    return [f"{made(found)} The model: `{found['trained']}`.", "", *markdown(headers, rows)]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def scale_points() -> list[str]:
+    found = read("scale")
+    how = f"{made(found)} {found['images']:,} images, {found['cores']} cores, load {found['load']:g} when it began."
+    if found["load"] > found["cores"] / 4:
+        how += " Other work had the cores at that time, so that the ratios say little of the formula."
+    headers = ("what", "processes", "images a second", "computed", "ratio")
+    return [how, "", *markdown(headers, point_rows(found))]
+
+
+def scale_costs() -> list[str]:
+    found = read("scale")
+    parts = {
+        "decoding `d`": found["decode"],
+        "the model `m`": found["model"],
+        "listing and handing out, in one process": found["hand_out"],
+        "writing a row, in the same process": found["write"],
+    }
+    rows = ([name, f"{1000 * cost:.3f}"] for name, cost in parts.items())
+    return markdown(("for an image", "milliseconds of a core"), rows)
+
+
+def scale_far() -> list[str]:
+    found = read("scale")
+    headers = ("images", "cores", "decoding", "model", "one process", "in all", "what takes longest")
+    end = f"From {enough_cores(found):,} cores on the one process is what takes longest."
+    return [*markdown(headers, far_rows(found)), "", end]
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "reliability": reliability,
     "reliability-kills": reliability_kills,
     "reliability-soak": reliability_soak,
+    "abstention": abstention,
+    "scale-points": scale_points,
+    "scale-costs": scale_costs,
+    "scale-far": scale_far,
     "first-page": first_page,
     "first-page-made": first_page_made,
     "compare-colored_mnist-mini": lambda: compared("compare-colored_mnist-mini"),

@@ -1,5 +1,6 @@
 """README.md and results/ show the figures of the JSON files: `make results` writes them, this test compares them."""
 
+import doctest
 import json
 import shutil
 from pathlib import Path
@@ -58,3 +59,15 @@ def test_a_place_for_a_result_that_does_not_exist_names_it(scripts):
     make_results, _ = scripts
     with pytest.raises(FileNotFoundError, match="masktune-table99"):
         make_results.filled("<!-- table: masktune-table99 -->\n<!-- end -->\n")
+
+
+def test_the_cost_model_of_labelling_counts_processes_cores_and_the_one_that_writes(scripts):
+    import scale_table
+
+    assert doctest.testmod(scale_table).failed == 0
+    found = {"cores": 2, "decode": 0.01, "model": 0.02, "hand_out": 0.0008, "write": 0.0002, "points": []}
+    # 1,281,167 x 0.03 s = 38,435 s on one core; one process needs 1,281 s of it, more than 64 cores with 601 s
+    rows = {(row[0], row[1]): row[2:] for row in scale_table.far_rows(found)}
+    assert rows["1,281,167", "1"] == ["3.6 h", "7.1 h", "21.4 min", "10.7 h", "the cores"]
+    assert rows["1,281,167", "64"][3:] == ["21.4 min", "the one process that lists and writes"]
+    assert scale_table.enough_cores(found) == 30  # 0.03 / 0.001

@@ -37,6 +37,14 @@ def test_what_to_expect_is_said_before_the_rows(unspur, plain_run, new_photos, t
     assert "Next: unspur export" in err
 
 
+def test_sets_have_a_column_and_a_promise(unspur, plain_run, new_photos):  # noqa: F811
+    code, out, err = unspur("predict", plain_run, new_photos, "--conformal", 0.9)
+    rows = list(csv.DictReader(io.StringIO(out, newline="")))
+    assert code == 0 and all(json.loads(row["set"]) for row in rows if row["label"])
+    assert "Sets hold the right label of at least 90.00 % of images like the validation data." in err
+    assert "labels in a set" in err and "Threshold" not in err
+
+
 def test_paths_come_from_stdin(unspur, plain_run, new_photos, monkeypatch):  # noqa: F811
     lines = "".join(f"{path}\n" for path in sorted(new_photos.rglob("*.png")))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
@@ -52,12 +60,71 @@ def test_paths_come_from_stdin(unspur, plain_run, new_photos, monkeypatch):  # n
         (("--resume",), "--resume goes on with a file; name it with --out."),
         (("--out", "rows.xlsx"), "--out must end in .csv, .jsonl or .parquet"),
         (("--audit", "x"), "so it needs --coverage"),
+        (("--conformal", "1"), "--conformal is a share of images above 0 and up to 0.99, such as 0.9, but got 1."),
         (("--engine", "spark"), "Unknown engine 'spark'"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_2(unspur, plain_run, new_photos, more, sentence):  # noqa: F811
     code, out, err = unspur("predict", plain_run, new_photos, *more)
     assert code == 2 and not out and is_a_mistake(err) and sentence in err
+
+
+def diverged(run, folder):
+    """The run as it would be if its loss had not been finite."""
+    folder = folder / run.name
+    folder.mkdir()
+    (folder / "config.json").write_bytes((run / "config.json").read_bytes())
+    result = json.loads((run / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps(result | {"status": "diverged", "reason": "not finite"}))
+    return folder
+
+
+def flat_onnx(path):
+    """A file that takes a row of numbers instead of images."""
+    onnx = pytest.importorskip("onnx")
+    given, made = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 8]) for name in ("x", "y"))
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "flat", [given], [made])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("predict", "RUN", "empty"), "The folder empty holds no images."),
+        (("predict", "RUN", "nowhere"), "nowhere does not exist; name files, folders or a table of images."),
+        (("predict", "RUN", "PHOTOS", "--out", "file/rows.csv"), "file is a file; name a folder"),
+        (("predict", "flat.onnx", "PHOTOS", "--out", "new/rows.csv"), "it must take one batch of images"),
+        (("predict", "DIVERGED", "PHOTOS", "--out", "new/rows.csv"), "diverged, so no model"),
+        (("export", "DIVERGED", "--out", "new"), "diverged, so no model"),
+        (("export", "RUN", "--out", "file/new"), "file is a file; name a folder"),
+        (("export", "RUN", "--out", "new", "--coverage", "0"), "--coverage is a share above 0 and up to 1"),
+        (("export", "RUN", "--out", "new", "--coverage", "2"), "--coverage is a share above 0 and up to 1"),
+        (("audit", "PHOTOS", "--out", "new", "--engine", "spark"), "Unknown engine 'spark'"),
+        (("audit", "mnist", "--set", "data.base=mini", "--out", "new", "--engine", "ray"), "are in memory already"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    unspur,
+    plain_run,  # noqa: F811
+    new_photos,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+    arguments,
+    sentence,
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("mine")
+    known = {"RUN": plain_run, "PHOTOS": new_photos}
+    if "DIVERGED" in arguments:
+        known["DIVERGED"] = diverged(plain_run, tmp_path / "empty")
+    if "flat.onnx" in arguments:
+        flat_onnx(tmp_path / "flat.onnx")
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = unspur(*(known.get(word, word) for word in arguments))
+    assert code == 2 and not out and err.count("\n") == 1 and sentence in err
+    assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_full_disk_is_one_sentence_and_exit_1(unspur, plain_run, new_photos, tmp_path, monkeypatch):  # noqa: F811

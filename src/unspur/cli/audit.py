@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, DataSettings, Json, Quiet, print_json, say
+from unspur.cli.shared import DataDir, DataSettings, Json, Quiet, Where, Workers, print_json, say
 
 
 def audit(
@@ -24,6 +24,8 @@ def audit(
     ] = None,
     out: Annotated[Path, typer.Option(help="The parent of audit folders.")] = Path("audits"),
     settings: DataSettings = None,
+    engine: Where = "local",
+    workers: Workers = None,
     data_dir: DataDir = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -36,10 +38,20 @@ def audit(
     from unspur.core.progress import ProgressBar
     from unspur.practice.audit.stored import audit_into
     from unspur.practice.audit.target import target_named
+    from unspur.practice.engine import Engine
 
+    where = Engine(engine, workers)
     target = target_named(what, settings or [], data_dir, model)
     with ProgressBar(target.name) as progress:
-        done = audit_into(out, target.name, target.source, target=target.words, model=target.model, progress=progress)
+        done = audit_into(
+            out,
+            target.name,
+            target.source,
+            target=target.words,
+            model=target.model,
+            engine=where,
+            progress=progress,
+        )
     if as_json:
         return print_json({"folder": str(done.folder), "page": str(done.page), **done.findings})
     print_audit(done.findings)

@@ -72,6 +72,8 @@ Runs = Annotated[Path, typer.Option(help="The parent of run folders.")]
 Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas.")]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time, one thread each. Default: one per core.")]
 EngineName = Annotated[str, typer.Option(help="local (processes on this machine) or ray (a cluster).")]
+Where = Annotated[str, typer.Option(help="local (this machine) or ray (a cluster).")]
+Workers = Annotated[int | None, typer.Option(help="Workers of --engine ray. Default: one per processor.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change any setting, such as erm.lr=0.1 or data.conflict=0.005."),

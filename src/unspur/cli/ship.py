@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from unspur.cli.shared import DataDir, Json, Quiet, RunFolder, print_json, say, suggest
+from unspur.cli.shared import DataDir, Json, Quiet, RunFolder, Where, Workers, print_json, say, suggest
 
 Coverage = Annotated[
     float | None, typer.Option(help="The share of images to answer; the model abstains on the rest. Default: all.")
@@ -31,11 +31,17 @@ def predict(
     audit: Annotated[
         Path | None, typer.Option(metavar="AUDIT", help="An audit: abstain where the shortcut that it found decides.")
     ] = None,
+    conformal: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="A set of labels for each image, which holds the right one for this share of images."
+        ),
+    ] = None,
     topk: Annotated[int, typer.Option(help="How many of the likeliest classes each row has.")] = 1,
     batch: Annotated[int, typer.Option(help="Images that the model takes at once.")] = 64,
     column: Annotated[str, typer.Option(help="The column of file names in a CSV.")] = "filename",
-    engine: Annotated[str, typer.Option(help="local (this machine) or ray (a cluster).")] = "local",
-    workers: Annotated[int | None, typer.Option(help="Workers of --engine ray. Default: one per processor.")] = None,
+    engine: Where = "local",
+    workers: Workers = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue behind the last whole row of --out.")] = False,
     data_dir: DataDir = None,
     quiet: Quiet = False,
@@ -50,9 +56,10 @@ def predict(
     from unspur.cli.show.console import TerminalBytes
     from unspur.cli.show.predictions import print_expected, print_predicted
     from unspur.core.progress import ProgressBar
-    from unspur.practice.predict.predict import Engine, Wanted, predict_into
+    from unspur.practice.engine import Engine
+    from unspur.practice.predict.predict import Wanted, predict_into
 
-    wanted = Wanted(topk, batch, coverage, audit)
+    wanted = Wanted(topk, batch, coverage, audit, conformal)
     printed = None if as_json or out else TerminalBytes(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer
     with ProgressBar("predict") as bar:
         done = predict_into(
@@ -67,7 +74,7 @@ def predict(
             stdin=sys.stdin.buffer if "-" in images else None,
             printed=printed,
             bar=bar,
-            say=lambda abstention: None if as_json else print_expected(abstention),
+            say=lambda abstention, sets: None if as_json else print_expected(abstention, sets),
         )
     if as_json:
         return print_json(done)

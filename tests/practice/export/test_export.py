@@ -148,6 +148,10 @@ def test_a_torch_program_runs_by_itself_and_is_not_loaded_by_predict(plain_run, 
     program = torch.export.load(tmp_path / "out" / "model.pt2")
     batch = torch.from_numpy(np.stack([picture(0, 1), picture(1, 1), picture(0, 2)]))
     assert program.module()(batch)[1].sum(1).tolist() == pytest.approx([1, 1, 1])
+    for path in (tmp_path / "out", tmp_path / "out" / "model.pt2"):
+        with pytest.raises(UnspurError, match=r"model\.pt2 is a torch.export program, .* --format onnx or safetensors"):
+            predict_into(path, (str(plain_pixels),), Labelling(), None)
+    (tmp_path / "out" / "model.pt2").unlink()
     with pytest.raises(UnspurError, match=r"holds neither model\.onnx nor model\.safetensors"):
         predict_into(tmp_path / "out", (str(plain_pixels),), Labelling(), None)
 

@@ -6,10 +6,31 @@ from unspur.cli.shared import say
 from unspur.cli.show.console import percent
 from unspur.core.files import in_bytes
 from unspur.practice.export.export import ExportedJSON
-from unspur.practice.predict.predict import AbstentionJSON, Summary
+from unspur.practice.predict.predict import AbstentionJSON, SetsOfLabelsJSON, Summary
 
 
-def print_expected(abstention: AbstentionJSON) -> None:
+def print_expected(abstention: AbstentionJSON | None, sets: SetsOfLabelsJSON | None) -> None:
+    """What to expect before the first image is read."""
+    if abstention:
+        _print_abstention(abstention)
+    if sets:
+        _print_sets(sets)
+
+
+def _print_sets(sets: SetsOfLabelsJSON) -> None:
+    """What sets promise, and how large they are."""
+    say(
+        f"Sets hold the right label of at least {percent(sets['share'])} of images like the validation data"
+        f"{', also with the cue of another class' if sets['cue'] else ''}."
+    )
+    for each in sets["expected"]:
+        say(
+            f"Expect on images {each['images']}: {each['size']:.2f} labels in a set, {percent(each['coverage'])} of "
+            f"the sets hold the right one (n {each['n']:,})."
+        )
+
+
+def _print_abstention(abstention: AbstentionJSON) -> None:
     """Where the threshold comes from, and what to expect on images with and without the cue."""
     say(
         f"Threshold {abstention['threshold']:.4f} from validation data, to answer {percent(abstention['coverage'])}. "

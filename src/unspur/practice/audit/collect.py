@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,19 +17,16 @@ from unspur.data.images.workers import cores
 from unspur.errors import UnspurError, require
 from unspur.parts.cues.cells import GRID
 from unspur.practice.audit.file_facts import FileFacts
-from unspur.practice.audit.image_source import MOST_IMAGES, Item, Source, sampled
-from unspur.practice.audit.image_statistics import (
-    SCENE,
-    border_statistics,
-    cell_statistics,
-)
+from unspur.practice.audit.image_source import MOST_IMAGES, Source, sampled
+from unspur.practice.audit.image_statistics import SCENE
+from unspur.practice.audit.measure import BATCH, PICTURES, Part, measured
+from unspur.practice.audit.on_ray import parts_on_ray
 from unspur.practice.audit.processing_traces import TRACES
+from unspur.practice.engine import Engine
 
 MOST_PICTURES = 5_000  # small copies that are kept for what must look at pixels again; fewer if they are above SIDE
 SIDE = 128  # pixels of the small copies; images that are smaller keep about their size
 LARGEST_SIDE = 256  # of the copies for a model that is used to more pixels
-BATCH = 16  # images that are measured together: what they take fits into the processor's cache
-PICTURES = "pictures"
 AHEAD = 2  # batches a core that wait or are measured while others are joined
 
 
@@ -54,7 +50,12 @@ class Collected:
 
 
 def collect(
-    source: Source, *, seed: int = 0, most: int = MOST_IMAGES, progress: Callable[[float], None] = lambda done: None
+    source: Source,
+    *,
+    seed: int = 0,
+    most: int = MOST_IMAGES,
+    engine: Engine = Engine(),  # noqa: B008 (frozen)
+    progress: Callable[[float], None] = lambda done: None,
 ) -> Collected:
     """Decode and measure at most ``most`` images of ``source``, some of them at a time on each core."""
     source = sampled(source, most, seed)
@@ -64,65 +65,26 @@ def collect(
     keep = set(torch.randperm(n, generator=stream(seed, "audit pictures"))[:pictures].tolist())
     batches = [numbers.tolist() for numbers in torch.arange(n).split(BATCH)]
     known = _Known(n, len(keep))
-    with one_thread_each(), ThreadPoolExecutor(cores()) as threads:
-        waiting: deque[Future[_Part]] = deque()
-        for number, numbers in enumerate(batches):
-            waiting.append(threads.submit(_measured, source, numbers, side, keep))
-            if len(waiting) > AHEAD * cores():
-                known.add(waiting.popleft().result())
-            progress((number + 1 - len(waiting)) / len(batches))
-        while waiting:
-            known.add(waiting.popleft().result())
-            progress(1 - len(waiting) / len(batches))
+    if engine.name == "ray":
+        parts = parts_on_ray(source, batches, side, keep, engine.workers)
+    else:
+        parts = _in_threads(source, batches, side, keep)
+    for done, part in enumerate(parts, 1):
+        known.add(part)
+        progress(done / len(batches))
     return known.collected(source)
 
 
-class _Part(NamedTuple):
-    """What is known of some images that lie next to each other; what cannot be read is left out."""
-
-    rows: list[int]  # their numbers
-    facts: list[FileFacts | None]
-    measures: dict[str, Tensor]
-    pictured: list[int]  # numbers of the images of which a small copy is kept
-    problems: dict[int, str]
-
-
-def _measured(source: Source, numbers: Sequence[int], side: int, keep: Container[int]) -> _Part:
-    items: dict[int, Item] = {}
-    problems: dict[int, str] = {}
-    for number in numbers:
-        try:
-            items[number] = source.read(number, side)
-        except Unreadable as problem:
-            problems[number] = str(problem)
-    pictured = [number for number in items if number in keep]
-    measures = _measures(list(items.values())) if items else {}
-    if pictured:
-        measures[PICTURES] = torch.stack([items[number].small for number in pictured])
-    return _Part(
-        rows=list(items),
-        facts=[item.facts for item in items.values()],
-        measures=measures,
-        pictured=pictured,
-        problems=problems,
-    )
-
-
-def _measures(items: Sequence[Item]) -> dict[str, Tensor]:
-    small = torch.stack([item.small for item in items]).float() / 255
-    measures = {"cells": cell_statistics(small), "borders": border_statistics(small)}
-    measures |= {name: measure(small) for name, measure in SCENE.items()}
-    return measures | _traces([item.piece for item in items])
-
-
-def _traces(pieces: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Measure pieces of one size together, and put the results back in order."""
-    by_size = defaultdict(list)
-    for number, piece in enumerate(pieces):
-        by_size[piece.shape[-1]].append(number)
-    back = torch.tensor([number for members in by_size.values() for number in members]).argsort()
-    equal = [torch.stack([pieces[number] for number in members]).float() / 255 for members in by_size.values()]
-    return {name: torch.cat([measure(images) for images in equal])[back] for name, measure in TRACES.items()}
+def _in_threads(source: Source, batches: Sequence[list[int]], side: int, keep: Container[int]) -> Iterator[Part]:
+    """The parts in order, some of them ahead on each core of this machine."""
+    with one_thread_each(), ThreadPoolExecutor(cores()) as threads:
+        waiting: deque[Future[Part]] = deque()
+        for numbers in batches:
+            waiting.append(threads.submit(measured, lambda number: source.read(number, side), numbers, keep))
+            if len(waiting) > AHEAD * cores():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class _Known:
@@ -141,7 +103,7 @@ class _Known:
         self._tables: dict[str, Tensor] = {}
         self._filled: Counter[str] = Counter()
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: Part) -> None:
         places = {number: len(self._rows) + place for place, number in enumerate(part.rows)}
         self._rows += part.rows
         self._facts += [fact for fact in part.facts if fact is not None]

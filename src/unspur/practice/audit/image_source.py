@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -47,32 +48,46 @@ class Source:
     shape: Callable[[int], tuple[int, int]]  # height and width of an image, without decoding all of it
     total: int  # images that there were before a sample was drawn
     content: Callable[[int], bytes]  # of an image, by which an audit of it is found again; raises Unreadable
+    root: Path | None = None  # names are of files below it; None: the images are in memory
     side: int | None = None  # pixels of a model that is to look at the small copies; None: no model asks for any
 
 
 def listed(listing: Listing) -> Source:
     """The images of a folder or table."""
     classes = names_in_order(listing.labels)
+    names = [file.name for file in listing.files]
 
     def content(number: int) -> bytes:
-        try:
-            return (listing.root / listing.files[number].name).read_bytes()
-        except OSError as error:
-            raise Unreadable(f"cannot be read ({error.strerror})") from None
-
-    def read(number: int, side: int) -> Item:
-        data = content(number)
-        pixels = decode_whole(data)
-        return Item(
-            _small(pixels, side), _piece(torch.from_numpy(pixels)), file_facts(listing.files[number].name, data)
-        )
+        return _content(listing.root, names[number])
 
     def shape(number: int) -> tuple[int, int]:
         height, width = decode_whole(content(number)).shape[1:]
         return height, width
 
-    names = [file.name for file in listing.files]
-    return Source(read, codes(listing.labels, classes), classes, names, shape, len(listing), content)
+    return Source(
+        lambda number, side: read_file(listing.root, names[number], side),
+        codes(listing.labels, classes),
+        classes,
+        names,
+        shape,
+        len(listing),
+        content,
+        listing.root,
+    )
+
+
+def read_file(root: Path, name: str, side: int) -> Item:
+    """The image in the file ``name`` below ``root``."""
+    data = _content(root, name)
+    pixels = decode_whole(data)
+    return Item(_small(pixels, side), _piece(torch.from_numpy(pixels)), file_facts(name, data))
+
+
+def _content(root: Path, name: str) -> bytes:
+    try:
+        return (root / name).read_bytes()
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror})") from None
 
 
 def in_memory(split: Split, classes: tuple[str, ...]) -> Source:
@@ -124,15 +139,14 @@ def sampled(source: Source, most: int, seed: int) -> Source:
         chosen.append(members[torch.randperm(len(members), generator=generator)[:take]])
     index = torch.cat(chosen).sort().values
     numbers = index.tolist()
-    return Source(
-        lambda number, side: source.read(numbers[number], side),
-        y[index],
-        tuple(source.classes[label] for label in large),
-        [source.names[number] for number in numbers],
-        lambda number: source.shape(numbers[number]),
-        source.total,
-        lambda number: source.content(numbers[number]),
-        source.side,
+    return replace(
+        source,
+        read=lambda number, side: source.read(numbers[number], side),
+        y=y[index],
+        classes=tuple(source.classes[label] for label in large),
+        names=[source.names[number] for number in numbers],
+        shape=lambda number: source.shape(numbers[number]),
+        content=lambda number: source.content(numbers[number]),
     )
 
 

@@ -28,9 +28,11 @@ from unspur.practice.audit.collected_file import read_collected, write_collected
 from unspur.practice.audit.findings import Audit, AuditJSON, Finding, write_suspects
 from unspur.practice.audit.image_source import MOST_IMAGES, Source, sampled
 from unspur.practice.audit.model import ModelToTest
+from unspur.practice.audit.on_ray import files_of
 from unspur.practice.audit.page import write_audit_page
 from unspur.practice.audit.swappable import swappable
 from unspur.practice.audit.verdict import REPAIR
+from unspur.practice.engine import Engine
 from unspur.version import __version__
 
 CONFIG, FINDINGS, PAGE, SUSPECTS = "config.json", "findings.json", "audit.html", "suspects.csv"
@@ -70,12 +72,15 @@ def audit_into(
     target: str,
     model: ModelToTest | None = None,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
+    engine: Engine = Engine(),  # noqa: B008 (frozen)
     progress: Progress = silent,
 ) -> StoredAudit:
     """The audit of ``source`` in ``out``/``name``-key: what has ended is read, anything else is done and written.
 
     Nothing is written before the images could be compared; findings.json comes last.
     """
+    if engine.name == "ray":
+        files_of(source)  # before every image is read for the key
     config = config_of(source, settings, model)
     folder = out / f"{name}-{key_of(config)}"
     with _alone(folder):
@@ -83,7 +88,7 @@ def audit_into(
             (folder / COLLECTED).unlink(missing_ok=True)  # a process that was killed just then may have left it
             return StoredAudit(folder, stored(folder), True)
         remove_partial(folder)
-        return _done(folder, name, config, source, target, model, settings, progress)
+        return _done(folder, name, config, source, target, model, settings, engine, progress)
 
 
 def _done(
@@ -94,11 +99,12 @@ def _done(
     target: str,
     model: ModelToTest | None,
     settings: Settings,
+    engine: Engine,
     progress: Progress,
 ) -> StoredAudit:
     """The audit made and written."""
     began = time.monotonic()
-    data = _collected(folder, config, source, settings, progress)
+    data = _collected(folder, config, source, settings, engine, progress)
     looked = time.monotonic() - began
     done = examine(data, looked, target=target, model=model, settings=settings, progress=progress)
     done = done._replace(audit=_going_on(_kept(done.audit, folder), folder))
@@ -135,12 +141,14 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _collected(folder: Path, config: AuditConfig, source: Source, settings: Settings, progress: Progress) -> Collected:
+def _collected(
+    folder: Path, config: AuditConfig, source: Source, settings: Settings, engine: Engine, progress: Progress
+) -> Collected:
     """What an interrupted audit had collected already, or a pass over the images, which is kept for that case."""
     if (folder / COLLECTED).exists():
         progress("images", 1)
         return read_collected(folder / COLLECTED)
-    data = collect(source, seed=settings.seed, progress=lambda done: progress("images", done))
+    data = collect(source, seed=settings.seed, engine=engine, progress=lambda done: progress("images", done))
     write_json(folder / CONFIG, config)
     write_collected(folder / COLLECTED, data)
     return data

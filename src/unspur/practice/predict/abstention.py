@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -19,6 +19,15 @@ from unspur.errors import UnspurError
 from unspur.metrics.calibration import calibration_error, temperature_for
 from unspur.metrics.groups import wilson_interval
 from unspur.metrics.selective import require_coverage, threshold_for
+from unspur.practice.predict.conformal import (
+    SHARES,
+    ExpectedSetsJSON,
+    Known,
+    SetsJSON,
+    require_enough,
+    require_share,
+    sets_of,
+)
 
 NEVER = -1.0  # the confidence of what another rule abstains on
 STEPS = 100  # coverages, from 0.01 to 1, whose thresholds are stored with an exported model
@@ -31,17 +40,19 @@ class Scored(NamedTuple):
     label: Tensor
     confidence: Tensor
     other: Tensor | None  # what the model before the repair predicts
+    plain: Tensor  # (n, classes), probabilities without a temperature
 
 
 def scored(after: Tensor, before: Tensor | None, temperatures: Sequence[float]) -> Scored:
     """Scores from logits, divided by the temperature of each model."""
     probability = (after.double() / temperatures[0]).softmax(1)
+    plain = after.double().softmax(1)
     confidence, label = probability.max(1)
     if before is None:
-        return Scored(probability, label, confidence, None)
+        return Scored(probability, label, confidence, None, plain)
     earlier = (before.double() / temperatures[1]).softmax(1)
     confidence = confidence * earlier.gather(1, label[:, None]).squeeze(1)
-    return Scored(probability, label, confidence, earlier.argmax(1))
+    return Scored(probability, label, confidence, earlier.argmax(1), plain)
 
 
 class ExpectedJSON(TypedDict):
@@ -66,6 +77,14 @@ class CalibrationJSON(TypedDict):
     cue: str | None
     thresholds: list[float]  # for coverages 0.01, 0.02, ... 1
     expected: list[list[ExpectedJSON]]  # for the same
+    sets: NotRequired[SetsJSON]  # the first exports had none
+
+
+class Sets(NamedTuple):
+    """Of labels that hold the right one for some share of images."""
+
+    floor: float  # the least probability, without a temperature, of a label in a set
+    expected: list[ExpectedSetsJSON]
 
 
 @dataclass(frozen=True)
@@ -79,15 +98,27 @@ class Calibration:
         return self.stored["temperatures"]
 
     def threshold(self, coverage: float) -> float:
-        return self.stored["thresholds"][self._place(coverage)]
+        require_coverage(coverage)
+        return self.stored["thresholds"][_place(coverage)]
 
     def expected(self, coverage: float) -> list[ExpectedJSON]:
-        return self.stored["expected"][self._place(coverage)]
-
-    def _place(self, coverage: float) -> int:
-        """The lowest stored coverage that is at least the one asked for."""
         require_coverage(coverage)
-        return min(STEPS, -(-round(coverage * STEPS * 1e6) // 10**6)) - 1
+        return self.stored["expected"][_place(coverage)]
+
+    def sets(self, share: float, source: str) -> Sets:
+        """Sets for at least the ``share`` of images; ``source`` is what to export again where it has none."""
+        if "sets" not in self.stored:
+            raise UnspurError(f"{source} was exported by a version without --conformal; export the run again.")
+        require_share(share)
+        place = _place(share)
+        expected = self.stored["sets"]["expected"][place]
+        require_enough(min(each["n"] for each in expected), SHARES[place])
+        return Sets(self.stored["sets"]["floors"][place], expected)
+
+
+def _place(share: float) -> int:
+    """The lowest stored share that is at least the one asked for."""
+    return min(STEPS, -(-round(share * STEPS * 1e6) // 10**6)) - 1
 
 
 class Judged(NamedTuple):
@@ -104,6 +135,10 @@ class Judged(NamedTuple):
         if self.scores.other is not None:
             held = held | (self.scores.other != self.scores.label)
         return self.scores.confidence.masked_fill(held, NEVER)
+
+    @property
+    def known(self) -> Known:
+        return Known(self.images, self.scores.plain, self.y)
 
     def expected(self, threshold: float) -> ExpectedJSON:
         answered = self.confidence >= threshold
@@ -160,6 +195,7 @@ def calibration_of(judged: Sequence[Judged], chosen: Sequence[Judged], fitted: F
             "cue": cue,
             "thresholds": thresholds,
             "expected": [[each.expected(threshold) for each in judged] for threshold in thresholds],
+            "sets": sets_of([each.known for each in judged], [each.known for each in chosen]),
         }
     )
 
@@ -169,4 +205,7 @@ def calibration_of_json(value: Any, source: str) -> Calibration:
     stored: CalibrationJSON = checked(value, CalibrationJSON, source)
     if not len(stored["thresholds"]) == len(stored["expected"]) == STEPS or not stored["temperatures"]:
         raise UnspurError(f"{source} holds no abstention rule that can be read; export the run again.")
+    sets = stored.get("sets")
+    if sets and not (len(sets["floors"]) == len(sets["expected"]) == len(SHARES) and all(sets["expected"])):
+        raise UnspurError(f"{source} holds no sets of labels that can be read; export the run again.")
     return Calibration(stored)

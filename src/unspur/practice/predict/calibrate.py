@@ -26,6 +26,7 @@ from unspur.practice.predict.abstention import (
 )
 from unspur.practice.predict.audited_cue import AuditedCue, audited_cue
 from unspur.practice.predict.classifier import ImageClassifier, Logits
+from unspur.practice.predict.conformal import require_enough
 
 MOST = 1_000  # validation images that cues are swapped in: each costs up to a dozen passes
 BATCH = 64
@@ -44,11 +45,12 @@ def calibrated(
     data_dir: Path | None,
     audit: Path | None = None,
     coverage: float | None = None,
+    conformal: float | None = None,
     progress: Done = lambda done: None,
 ) -> Calibrated:
     """What the run's validation data say; with an audit that found a shortcut, also with its cue swapped.
 
-    A ``coverage`` that the validation set is too small for is an error, before any image is looked at.
+    A share, ``coverage`` or ``conformal``, that the validation set is too small for is an error.
     """
     if coverage is not None:
         require_coverage(coverage)
@@ -60,10 +62,12 @@ def calibrated(
         if classifier.calibration is None:
             raise UnspurError(
                 f"{classifier.name} holds no validation confidences, so that no threshold can be chosen; leave "
-                "--coverage out, or use what `unspur export` writes."
+                "--coverage and --conformal out, or use what `unspur export` writes."
             )
         return Calibrated(classifier.calibration, None)
     val = validation_of(classifier, data_dir)
+    if conformal is not None:
+        require_enough(len(val), conformal)
     cue = audited_cue(audit, classifier.classes, val) if audit else None
     judged, fitted = judge(classifier.ready_for(len(val)), val, cue, progress)
     chosen = [each for each in judged if each.images != REMOVED]
@@ -81,7 +85,7 @@ def validation_of(classifier: ImageClassifier, data_dir: Path | None) -> Split:
     require(
         len(data.val) > 0,
         f"{run.folder} has no validation set to choose a threshold on; train with one (data.val), or leave --coverage "
-        "out.",
+        "and --conformal out.",
     )
     return data.val
 

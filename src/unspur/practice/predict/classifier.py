@@ -19,7 +19,16 @@ from unspur.errors import UnspurError, require
 from unspur.models.inference import fastest_logits
 from unspur.models.onnx_file import OnnxFile
 from unspur.practice.export.graph import BEFORE
-from unspur.practice.export.layout import ABSTENTION, LABELS, ONNX, WEIGHTS, exported_module, read_exported, read_labels
+from unspur.practice.export.layout import (
+    ABSTENTION,
+    LABELS,
+    ONNX,
+    TORCH,
+    WEIGHTS,
+    exported_module,
+    read_exported,
+    read_labels,
+)
 from unspur.practice.predict.abstention import Calibration, calibration_of_json
 from unspur.runs.folder import Run
 
@@ -86,11 +95,21 @@ def open_classifier(path: Path, data_dir: Path | None = None) -> ImageClassifier
         return of_run(Run.open(path), data_dir)
     if not path.exists():
         raise UnspurError(f"{path} does not exist; name a run, an exported folder or an ONNX file.")
+    _refuse_program(path)
     require(
         path.suffix.lower() == ".onnx",
         f"{path} is a file, but no ONNX file; name a run, an exported folder or a .onnx.",
     )
     return of_onnx(path)
+
+
+def _refuse_program(path: Path) -> None:
+    """torch.export.load (2.13) unpickles what a file says is pickled, and evaluates its shapes as Python."""
+    require(
+        path.suffix.lower() != Path(TORCH).suffix,
+        f"{path} is a torch.export program, which torch cannot read without running code that may be in it; export the "
+        "run with --format onnx or safetensors to predict.",
+    )
 
 
 def of_run(run: Run, data_dir: Path | None = None) -> ImageClassifier:
@@ -148,6 +167,8 @@ def _exported(folder: Path) -> ImageClassifier:
     calibration = calibration_of_json(read_json(stored), str(stored)) if stored.exists() else None
     if (folder / ONNX).exists():
         return of_onnx(folder / ONNX, calibration, config["unspur"]["fit"])
+    if not (folder / WEIGHTS).exists() and (folder / TORCH).exists():
+        _refuse_program(folder / TORCH)
     require(
         (folder / WEIGHTS).exists(),
         f"{folder} holds neither {ONNX} nor {WEIGHTS}; export the run with --format onnx or safetensors to predict.",

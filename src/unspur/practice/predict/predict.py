@@ -12,12 +12,14 @@ from typing import Any, BinaryIO, TypedDict
 
 from unspur.core.progress import Progress, ProgressBar, of_stage, silent
 from unspur.data.images.workers import Decoders
-from unspur.errors import UnspurError, require, unknown
+from unspur.errors import UnspurError, require
 from unspur.metrics.selective import require_coverage
 from unspur.models.inference import WORTH_CONVERTING
+from unspur.practice.engine import Engine
 from unspur.practice.predict.abstention import ExpectedJSON
 from unspur.practice.predict.calibrate import calibrated
 from unspur.practice.predict.classifier import ImageClassifier, open_classifier
+from unspur.practice.predict.conformal import ExpectedSetsJSON, require_share
 from unspur.practice.predict.inputs import Inputs, Named
 from unspur.practice.predict.on_ray import Job, rows_on_ray
 from unspur.practice.predict.row_file import RowFile
@@ -25,7 +27,6 @@ from unspur.practice.predict.rows import CSV, Row, RowJSON, as_json
 from unspur.practice.predict.stream import Rule, rows_of
 from unspur.version import __version__
 
-ENGINES = ("local", "ray")
 IMAGES = "images"  # the stage of the progress bar
 
 
@@ -37,29 +38,19 @@ class Wanted:
     batch: int = 64
     coverage: float | None = None  # the share of images to answer; None: all
     audit: Path | None = None  # of a shortcut, whose decisions are not to be trusted
+    conformal: float | None = None  # the share of images whose set of labels holds the right one; None: no sets
 
     def __post_init__(self) -> None:
         require(self.top >= 1, f"--topk must be at least 1 but got {self.top}.")
         require(self.batch >= 1, f"--batch must be at least 1 but got {self.batch}.")
         if self.coverage is not None:
             require_coverage(self.coverage)
+        if self.conformal is not None:
+            require_share(self.conformal)
         require(
-            self.audit is None or self.coverage is not None,
-            "--audit says when to abstain, so it needs --coverage, such as --coverage 0.9.",
+            self.audit is None or self.coverage is not None or self.conformal is not None,
+            "--audit says when to abstain, so it needs --coverage, such as --coverage 0.9, or --conformal.",
         )
-
-
-@dataclass(frozen=True)
-class Engine:
-    """Where the images are labelled: in this process and its decoders, or by workers of a Ray cluster."""
-
-    name: str = "local"
-    workers: int | None = None  # of the cluster; None: one for each of its processors
-
-    def __post_init__(self) -> None:
-        if self.name not in ENGINES:
-            raise unknown("engine", self.name, ENGINES)
-        require(self.workers is None or self.workers >= 1, f"--workers must be at least 1 but got {self.workers}.")
 
 
 class AbstentionJSON(TypedDict):
@@ -72,6 +63,15 @@ class AbstentionJSON(TypedDict):
     ece_after: float
     cue: str | None
     expected: list[ExpectedJSON]
+
+
+class SetsOfLabelsJSON(TypedDict):
+    """Where the sets of labels come from and what to expect."""
+
+    share: float
+    floor: float
+    cue: str | None
+    expected: list[ExpectedSetsJSON]
 
 
 class Counted(TypedDict):
@@ -91,6 +91,7 @@ class Summary(Counted):
     model: str
     out: str | None
     abstention: AbstentionJSON | None
+    sets: SetsOfLabelsJSON | None
     rows: list[RowJSON] | None
 
 
@@ -110,7 +111,7 @@ def predict_into(
     stdin: BinaryIO | None = None,
     printed: BinaryIO | None = None,
     bar: ProgressBar | None = None,
-    say: Callable[[AbstentionJSON], None] = lambda abstention: None,
+    say: Callable[[AbstentionJSON | None, SetsOfLabelsJSON | None], None] = lambda abstention, sets: None,
 ) -> Summary:
     """Label the images ``given`` and write a row each to ``out``, else to ``printed`` as CSV, else into the summary.
 
@@ -121,16 +122,16 @@ def predict_into(
     classifier = open_classifier(model, data_dir) if isinstance(model, Path) else model
     inputs = Inputs(given, column, stdin)
     top = min(wanted.top, len(classifier.classes))
-    file = RowFile(out, top, _about(classifier, wanted), resume) if out else None
-    rule, abstention = _rule(classifier, wanted, data_dir, bar or silent)
-    if abstention:
-        say(abstention)
+    has_sets = wanted.conformal is not None
+    file = RowFile(out, top, _about(classifier, wanted), resume, has_sets) if out else None
+    rule, abstention, sets = _rule(classifier, wanted, data_dir, bar or silent)
+    say(abstention, sets)
     images, total = _some(inputs), inputs.count()
     kept: list[RowJSON] = []
     with contextlib.ExitStack() as stack:
-        done, add = 0, _printing(printed, CSV(top)) if printed and not file else _collect(kept)
+        done, add = 0, _printing(printed, CSV(top, has_sets)) if printed and not file else _collect(kept)
         if file:
-            note = {"abstention": abstention, "version": __version__}
+            note = {"abstention": abstention, "sets": sets, "version": __version__}
             done, add = stack.enter_context(file.opened(images, note)), file.add
         if bar and total:
             bar.counts(IMAGES, total, "images")
@@ -150,6 +151,7 @@ def predict_into(
         "out": str(out) if out else None,
         **counted,
         "abstention": abstention,
+        "sets": sets,
         "rows": rows,
     }
 
@@ -171,22 +173,31 @@ def _path_of(model: Path | ImageClassifier) -> str:
 
 def _rule(
     classifier: ImageClassifier, wanted: Wanted, data_dir: Path | None, progress: Progress
-) -> tuple[Rule, AbstentionJSON | None]:
-    if wanted.coverage is None:
+) -> tuple[Rule, AbstentionJSON | None, SetsOfLabelsJSON | None]:
+    """How to answer, and what to expect of abstaining and of sets where these are asked for."""
+    if wanted.coverage is None and wanted.conformal is None:
         stored = classifier.calibration
-        return Rule(stored.temperatures if stored else (1.0, 1.0)), None
-    found = calibrated(classifier, data_dir, wanted.audit, wanted.coverage, of_stage(progress, "validation images"))
-    calibration, cue = found
-    threshold = calibration.threshold(wanted.coverage)
-    return Rule(calibration.temperatures, threshold, cue), {
-        "coverage": wanted.coverage,
-        "threshold": threshold,
-        "temperatures": calibration.temperatures,
-        "ece_before": calibration.stored["ece_before"],
-        "ece_after": calibration.stored["ece_after"],
-        "cue": calibration.stored["cue"],
-        "expected": calibration.expected(wanted.coverage),
-    }
+        return Rule(stored.temperatures if stored else (1.0, 1.0)), None, None
+    done = of_stage(progress, "validation images")
+    calibration, cue = calibrated(classifier, data_dir, wanted.audit, wanted.coverage, wanted.conformal, done)
+    abstention: AbstentionJSON | None = None
+    sets: SetsOfLabelsJSON | None = None
+    named = calibration.stored["cue"]
+    if wanted.coverage is not None:
+        abstention = {
+            "coverage": wanted.coverage,
+            "threshold": calibration.threshold(wanted.coverage),
+            "temperatures": calibration.temperatures,
+            "ece_before": calibration.stored["ece_before"],
+            "ece_after": calibration.stored["ece_after"],
+            "cue": named,
+            "expected": calibration.expected(wanted.coverage),
+        }
+    if wanted.conformal is not None:
+        floor, expected = calibration.sets(wanted.conformal, classifier.name)
+        sets = {"share": wanted.conformal, "floor": floor, "cue": named, "expected": expected}
+    threshold = abstention["threshold"] if abstention else None
+    return Rule(calibration.temperatures, threshold, cue, sets["floor"] if sets else None), abstention, sets
 
 
 def _about(classifier: ImageClassifier, wanted: Wanted) -> dict[str, Any]:
@@ -197,6 +208,7 @@ def _about(classifier: ImageClassifier, wanted: Wanted) -> dict[str, Any]:
         "topk": wanted.top,
         "coverage": wanted.coverage,
         "audit": str(wanted.audit) if wanted.audit else None,
+        "conformal": wanted.conformal,
     }
 
 

@@ -27,19 +27,19 @@ class RowFile:
     Parquet cannot be added to, so that its rows go to a file of JSON lines, which becomes Parquet at the end.
     """
 
-    def __init__(self, path: Path, top: int, about: dict[str, Any], resume: bool = False) -> None:
-        """``about`` is what made the rows, and must be the same where a file is resumed."""
+    def __init__(self, path: Path, top: int, about: dict[str, Any], resume: bool = False, sets: bool = False) -> None:
+        """``about`` is what made the rows, and must be the same where a file is resumed; ``sets`` have a column."""
         require(
             path.suffix.lower() in FORMATS,
             f"--out must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, but got {path}.",
         )
         require(not path.is_dir(), f"{path} is a folder; name a file, such as {path / 'labels.csv'}.")
-        self.path, self._about = path, about
+        self.path, self._about, self._sets = path, about, sets
         self._parquet = path.suffix.lower() == ".parquet"
         if self._parquet:
             _pyarrow()
         self._rows = path.with_name(f"{path.name}.rows.jsonl") if self._parquet else path
-        self._format: Format = CSV(top) if path.suffix.lower() == ".csv" else JSONLines()
+        self._format: Format = CSV(top, sets) if path.suffix.lower() == ".csv" else JSONLines()
         taken = next((path for path in (self._rows, self.path) if path.exists()), None)
         require(resume or taken is None, f"{taken} exists; go on with --resume, or name another file.")
         self._end, self._synced, self._descriptor = 0, time.monotonic(), -1
@@ -84,7 +84,7 @@ class RowFile:
         """Make the file last; Parquet is made only now."""
         os.fsync(self._descriptor)
         if self._parquet:
-            _to_parquet(self._rows, self.path)
+            _to_parquet(self._rows, self.path, self._sets)
             self._rows.unlink()
 
     def _begin(self, images: Iterator[Named], note: dict[str, Any]) -> int:
@@ -167,7 +167,7 @@ def _pyarrow() -> Any:  # it brings no types
     return pyarrow
 
 
-def _to_parquet(rows: Path, path: Path) -> None:
+def _to_parquet(rows: Path, path: Path, sets: bool) -> None:
     """Turn JSON lines into Parquet, some at a time."""
     arrow = _pyarrow()
     guess = arrow.struct([("label", arrow.string()), ("probability", arrow.float64())])
@@ -179,6 +179,7 @@ def _to_parquet(rows: Path, path: Path) -> None:
             ("top", arrow.list_(guess)),
             ("abstain", arrow.bool_()),
             ("why", arrow.string()),
+            *[("set", arrow.list_(arrow.string()))] * sets,
         ]
     )
     with replacing(path) as temporary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple, Protocol, TypedDict
+from typing import BinaryIO, NamedTuple, NotRequired, Protocol, TypedDict
 
 DIGITS = 6  # of probabilities
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet read a cell as a formula
@@ -24,6 +24,7 @@ class Row(NamedTuple):
     top: tuple[Guess, ...]  # the likeliest classes; none for a file that cannot be read
     abstain: bool
     why: str  # of abstaining; empty otherwise
+    labels: tuple[str, ...] | None = None  # that hold the right one for a share of images; None: not asked for
 
 
 class GuessJSON(TypedDict):
@@ -38,13 +39,14 @@ class RowJSON(TypedDict):
     top: list[GuessJSON]  # the likeliest classes, as many as --topk asks for
     abstain: bool  # true: do not use the label
     why: str | None  # the reason
+    set: NotRequired[list[str]]  # with --conformal: labels that hold the right one for the share of images asked for
 
 
 def as_json(row: Row) -> RowJSON:
     top: list[GuessJSON] = [
         {"label": guess.label, "probability": round(guess.probability, DIGITS)} for guess in row.top
     ]
-    return {
+    stored: RowJSON = {
         "filename": row.filename,
         "label": top[0]["label"] if top else None,
         "probability": top[0]["probability"] if top else None,
@@ -52,6 +54,9 @@ def as_json(row: Row) -> RowJSON:
         "abstain": row.abstain,
         "why": row.why or None,
     }
+    if row.labels is not None:
+        stored["set"] = list(row.labels)
+    return stored
 
 
 class Format(Protocol):
@@ -77,17 +82,19 @@ class Format(Protocol):
 class CSV:
     """Columns for a spreadsheet; a cell that it would take for a formula begins with an apostrophe."""
 
-    def __init__(self, top: int) -> None:
-        self._top = top
+    def __init__(self, top: int, sets: bool = False) -> None:
+        self._top, self._sets = top, sets
 
     def head(self) -> bytes:
         more = [f"{name}_{number}" for number in range(2, self._top + 1) for name in ("label", "probability")]
-        return _line(["filename", "label", "probability", *more, "abstain", "why"])
+        return _line(["filename", "label", "probability", *more, "abstain", "why", *["set"] * self._sets])
 
     def row(self, row: Row) -> bytes:
         guesses = [text for guess in row.top for text in (safe(guess.label), f"{guess.probability:.{DIGITS}f}")]
         guesses += [""] * (2 * self._top - len(guesses))
-        return _line([safe(row.filename), *guesses, "true" if row.abstain else "false", safe(row.why)])
+        # A JSON list, because a label may hold any other separator.
+        labels = [json.dumps(row.labels) if row.labels else ""] * self._sets
+        return _line([safe(row.filename), *guesses, "true" if row.abstain else "false", safe(row.why), *labels])
 
     def name(self, row: Row) -> str:
         return safe(row.filename)

@@ -16,6 +16,7 @@ from unspur.data.images.workers import Decoded, Decoders, Task
 from unspur.practice.predict.abstention import Scored, scored
 from unspur.practice.predict.audited_cue import AuditedCue
 from unspur.practice.predict.classifier import ImageClassifier
+from unspur.practice.predict.conformal import in_set
 from unspur.practice.predict.inputs import Named, in_parts
 from unspur.practice.predict.rows import Guess, Row
 
@@ -30,6 +31,15 @@ class Rule:
     temperatures: Sequence[float] = (1.0, 1.0)
     threshold: float | None = None
     cue: AuditedCue | None = None
+    floor: float | None = None  # of sets of labels; None: there are none
+
+
+class Answer(NamedTuple):
+    """What is said of an image that could be read."""
+
+    top: tuple[Guess, ...]
+    why: str  # of abstaining; empty otherwise
+    labels: tuple[str, ...] | None
 
 
 class Read(NamedTuple):
@@ -75,22 +85,22 @@ def _decoded(images: Iterator[Named], size: int, fit: SquareFit, decoders: Decod
 def label_batch(batch: Sequence[Read], classifier: ImageClassifier, rule: Rule, top: int) -> list[Row]:
     """The rows of images that were read, broken ones in their places."""
     whole = [read.pixels for read in batch if read.pixels is not None]
-    rows: Iterator[tuple[tuple[Guess, ...], str]] = iter(())
+    answers: Iterator[Answer] = iter(())
     if whole:
         pixels = np.frombuffer(bytearray().join(whole), np.uint8)
         images = torch.from_numpy(pixels).reshape(len(whole), 3, classifier.size, classifier.size)
-        rows = iter(_answers(images, classifier, rule, top))
+        answers = iter(_answers(images, classifier, rule, top))
     done = []
     for read in batch:
         if read.pixels is None:
             done.append(Row(read.image.name, (), True, f"unreadable: {read.problem}"))
         else:
-            guesses, why = next(rows)
-            done.append(Row(read.image.name, guesses, bool(why), why))
+            answer = next(answers)
+            done.append(Row(read.image.name, answer.top, bool(answer.why), answer.why, answer.labels))
     return done
 
 
-def _answers(images: Tensor, classifier: ImageClassifier, rule: Rule, top: int) -> list[tuple[tuple[Guess, ...], str]]:
+def _answers(images: Tensor, classifier: ImageClassifier, rule: Rule, top: int) -> list[Answer]:
     abstains = rule.threshold is not None
     before = classifier.before(images) if classifier.before and abstains else None
     scores = scored(classifier.logits(images), before, rule.temperatures)
@@ -100,7 +110,15 @@ def _answers(images: Tensor, classifier: ImageClassifier, rule: Rule, top: int) 
         for row in zip(label.tolist(), probability.tolist(), strict=True)
     ]
     why = _reasons(images, scores, classifier, rule) if abstains else [""] * len(images)
-    return list(zip(guesses, why, strict=True))
+    labels = _sets(scores, classifier.classes, rule.floor) if rule.floor is not None else [None] * len(images)
+    return [Answer(*each) for each in zip(guesses, why, labels, strict=True)]
+
+
+def _sets(scores: Scored, classes: tuple[str, ...], floor: float) -> list[tuple[str, ...]]:
+    """The labels that reach the floor, the likeliest first."""
+    order = scores.plain.argsort(dim=1, descending=True, stable=True).tolist()
+    sizes = in_set(scores.plain, floor).sum(1).tolist()
+    return [tuple(classes[number] for number in row[:size]) for row, size in zip(order, sizes, strict=True)]
 
 
 def _reasons(images: Tensor, scores: Scored, classifier: ImageClassifier, rule: Rule) -> list[str]:
