@@ -1,5 +1,6 @@
 """Sweeps in real processes and on a real Ray: what they share, and what happens when one of them dies."""
 
+import errno
 import json
 import multiprocessing
 import os
@@ -17,7 +18,7 @@ import unspur
 from unspur.cli.main import main
 from unspur.errors import UnspurError
 from unspur.runs.config import configure
-from unspur.runs.engines import Job, _start, local
+from unspur.runs.engines import Job, _start, local, work
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
 from unspur.runs.sweep import plan, sweep
@@ -49,6 +50,18 @@ def kill_when(ready, victims):
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     return thread
+
+
+def test_a_full_disk_is_no_error_in_the_program(tmp_path, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "somewhere/.lock")
+
+    monkeypatch.setattr("unspur.runs.engines.run", full)
+    outcome = work(Job(configure("erm", "moon_star").to_json(), str(tmp_path)))
+    assert outcome == (
+        "failed",
+        "The run stopped: No space left on device; free what is short and go on with --resume.",
+    )
 
 
 def test_a_killed_process_costs_its_own_run_and_no_other(tmp_path):

@@ -22,7 +22,7 @@ from unspur.data.images.workers import cores
 from unspur.errors import UnspurError
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config
-from unspur.runs.experiment import run
+from unspur.runs.experiment import run, why_it_stopped
 from unspur.runs.folder import Run
 from unspur.runs.result import ENDED
 
@@ -54,22 +54,16 @@ def work(job: Job) -> Outcome:
     try:
         config = Config.from_json(job.config)
         result = run(config, Path(job.out), data_dir=data_dir, resume=True)
-    except UnspurError as error:
-        return Outcome("failed", str(error))
     except Exception as error:  # must not end the process: the next job needs it
-        return Outcome("failed", _program_error(error))
+        return Outcome("failed", why_it_stopped(error))
     reason = result.get("reason")
     folder = Run.create(Path(job.out), config).folder
     if job.analyze and result["status"] == "done" and stored_analysis(folder) is None:
         try:
             analyze(folder, data_dir=data_dir)
         except Exception as error:
-            reason = f"It was not analysed: {error if isinstance(error, UnspurError) else _program_error(error)}"
+            reason = f"It was not analysed: {why_it_stopped(error)}"
     return Outcome(result["status"], reason)
-
-
-def _program_error(error: Exception) -> str:
-    return f"The run stopped on an error in the program: {type(error).__name__}: {error}"
 
 
 def record_death(job: Job, reason: str) -> Outcome:

@@ -93,7 +93,7 @@ def _together(devices: int, stored: Run, data_dir: Path | None, progress: bool, 
     load = partial(_load, config, data_dir)  # each process for itself
     work = partial(_train_and_score, stored=stored, load=load, progress=progress, follow=follow)
     try:
-        found: Result = together(devices, partial(fabric_for, config), work, _reason)
+        found: Result = together(devices, partial(fabric_for, config), work, why_it_stopped)
         return found
     except RunFailed as error:
         with contextlib.suppress(OSError):  # on a full disk even this may not fit
@@ -150,7 +150,7 @@ def _work(
     try:
         return _train_and_score(fabric, stored, load, progress, follow)
     except Exception as error:
-        reason = _reason(error)
+        reason = why_it_stopped(error)
         with contextlib.suppress(OSError):  # on a full disk even this may not fit
             if fabric.is_global_zero:
                 stored.end("failed", time.monotonic() - began, fabric.world_size, reason=reason)
@@ -216,7 +216,8 @@ def _facts(fit: Fit, data: Dataset) -> Facts:
     return facts
 
 
-def _reason(error: Exception) -> str:
+def why_it_stopped(error: Exception) -> str:
+    """A sentence on what ended a run."""
     if isinstance(error, UnspurError):
         return str(error)
     if is_out_of_memory(error):

@@ -15,6 +15,7 @@ import pytest
 
 from practice.repair.tagged import tagged, trained
 from unspur.data.files.fetch import DataFiles
+from unspur.data.sets.synthetic import MoonStar
 from unspur.errors import RunFailed, UnspurError
 from unspur.practice.audit.audit import Settings
 from unspur.practice.audit.stored import StoredAudit, stored
@@ -23,7 +24,7 @@ from unspur.practice.repair.budget import Budget, OutOfTime
 from unspur.practice.repair.outcome import conclude, has_moving_mark, keep
 from unspur.practice.repair.repair import RepairSettings, repair
 from unspur.practice.repair.state import PAGE, REPAIR, read_state
-from unspur.practice.repair.target import repair_target
+from unspur.practice.repair.target import RepairTarget, repair_target
 from unspur.runs.defaults import SCRATCH
 
 SWAP = RepairSettings(methods=("swap",))
@@ -149,7 +150,7 @@ def test_a_repair_that_is_stopped_goes_on_where_it_was(place, audited, tmp_path)
 def test_a_repair_that_is_killed_leaves_a_whole_state(audited, tmp_path):
     code = (
         "import sys; from pathlib import Path; from unspur.practice.repair.repair import *; "
-        "from unspur.practice.repair.target import repair_target; "
+        "from unspur.practice.repair.target import RepairTarget, repair_target; "
         "repair(repair_target(sys.argv[1]), Path(sys.argv[2]), settings=RepairSettings(methods=('swap',)))"
     )
     source = Path(repair_module.__file__).parents[3]
@@ -218,6 +219,14 @@ def test_images_that_have_changed_are_another_repair(tmp_path):
     changed = target.data.load(DataFiles())
     assert len(data.val) == len(changed.val)  # or evidence of other images would not even have the right size
     assert repair_module._key(target, data, 0) != repair_module._key(target, changed, 0)
+
+
+def test_a_run_that_lies_elsewhere_is_the_same_repair(tmp_path):
+    data = MoonStar(train=8, val=8, test=8).load(DataFiles())
+    here, there = (RepairTarget("run", MoonStar(), (), tmp_path / place / "erm-0123abcd", None) for place in "ab")
+    other = here._replace(run=tmp_path / "a" / "erm-4567cdef")
+    keys = [repair_module._key(target, data, 0) for target in (here, there, other)]
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_groups_that_a_user_has_are_chosen_by(place, audited, tmp_path):

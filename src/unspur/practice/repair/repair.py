@@ -104,8 +104,11 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _key(target: RepairTarget, data: Dataset, seed: int) -> str:
-    """What defines a repair; methods and budget do not, so that one can go on with more of both."""
-    given = [str(path.resolve()) if path else None for path in (target.run, target.audit)]
+    """What defines a repair; methods and budget do not, so that one can go on with more of both.
+
+    Runs and audits have their keys in their names: where they lie may change.
+    """
+    given = [path.resolve().name if path else None for path in (target.run, target.audit)]
     parts = [target.words, data.content, *given, seed, __version__]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
