@@ -85,11 +85,7 @@ def reason(line: str) -> str | None:
 
 RUN = [block for block in BLOCKS if not block.in_order and not all(map(reason, block.lines))]
 
-SEEN = ("docs/predict.md", "docs/your-images.md")  # pages whose commands were seen to run from first to last
-UNSEEN = pytest.mark.skip(
-    reason="Its commands were not yet seen to run from first to last: take this mark off and try."
-)
-TRIED = [pytest.param(page, marks=[] if page in SEEN else [UNSEEN]) for page in sorted({block.page for block in RUN})]
+PAGES_RUN = sorted({block.page for block in RUN})
 
 
 def test_every_reason_is_needed_and_every_fenced_block_is_of_a_known_kind():
@@ -150,7 +146,7 @@ def words(line: str) -> list[str]:
 
 
 @pytest.mark.site
-@pytest.mark.parametrize("page", TRIED)
+@pytest.mark.parametrize("page", PAGES_RUN)
 def test_the_commands_of_a_page_run_one_after_the_other(page, made, tmp_path):
     copy = tmp_path / "world"
     shutil.copytree(made, copy)
