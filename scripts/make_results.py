@@ -28,6 +28,7 @@ PAGES = (
     ROOT / "docs" / "repair.md",
     ROOT / "docs" / "which-method.md",
     RESULTS / "README.md",
+    RESULTS / "cells.md",
     RESULTS / "reliability.md",
     RESULTS / "large-lr" / "README.md",
 )

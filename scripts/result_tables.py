@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from audit_tables import case_rows, clean_rows, found_rows, missed, other_rows
+from cells_table import page as cells_page
 from large_lr_tables import SCORES, every, loss_ratios, mechanism, overview, published
 from reliability_table import kill_rows, soak_rows, total_rows
 from swap_tables import selection_rows, swap_rows
@@ -431,6 +432,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "large_lr-table2-colored_mnist": large_lr_table2,
     "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],
     "large-lr-accuracy": lambda: list(overview(sweeps(), SCORES[0])),
+    "cells": cells_page,
     "large-lr-mechanism": lambda: list(mechanism(sweeps())),
     "large-lr-losses": lambda: list(loss_ratios(sweeps())),
     "large-lr-sweeps": lambda: list(every(sweeps(), made)),
