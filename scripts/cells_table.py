@@ -22,7 +22,7 @@ from unspur.papers.table import Cell, Table
 
 RESULTS = Path(__file__).parents[1] / "results"
 # The same published cells again, in parts or by another protocol: not counted twice.
-PARTS = ("large_lr/table1-*", "large_lr/table2-*", "dcwp/table1-short", "ule/table1-paper")
+PARTS = ("large_lr/table1-*", "large_lr/table2-*", "dcwp/table1-short", "dcwp/table1-mining", "ule/table1-paper")
 # Sets whose images are made here or free to download without an account; all others need one.
 AT_HAND = (
     "biased_mnist", "mnist", "mnist_sc", "colored_mnist", "double_mnist", "mnist_cifar", "corrupted_cifar10", "cifar10",
