@@ -1,8 +1,8 @@
 """Every cell of the four papers' tables that can be run, ours beside theirs; see make_results.py.
 
 A cell is **at** its published value within one published deviation, or where none is given when it rounds to the same
-printed digits; else **above** (better) or **below** (worse). Of errors the smaller is the better. Other people's methods,
-which are quoted and not run, are not listed.
+printed digits; else **above** (better) or **below** (worse). Of errors the smaller is the better. Other people's
+methods, which are quoted and not run, are not listed.
 """
 
 from __future__ import annotations

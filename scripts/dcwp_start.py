@@ -2,9 +2,10 @@
 
     python scripts/dcwp_start.py [--base mini] [--seeds 0,1,2] [--starts 0,1.5] [--set KEY=VALUE]
 
-Digits in ten other colours with ten times the jitter, 2 % of them conflicting. The networks are scored on the validation
-images, which the training does not see, with colours that have nothing to do with the class. Neither these colours nor the
-test images of any table are used. A line for each run goes to results/dcwp-start.jsonl; runs that it has are not repeated.
+Digits in ten other colours with ten times the jitter, 2 % of them conflicting. The networks are scored on the
+validation images, which the training does not see, with colours that have nothing to do with the class. Neither the
+colours nor the test images of any table are used. A line for each run goes to results/dcwp-start.jsonl; runs that it
+has are not repeated.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def score(method: DCWP, data: Dataset, held_out: Split, seed: int) -> dict[str, 
     return {
         name: float((predict(model, held_out).argmax(1) == held_out.y).double().mean())
         for name, model in models.items()
-    } | {"kept": float(fit.facts["kept_ratio"])}
+    } | {"kept": float(fit.facts["kept"])}
 
 
 def main() -> None:

@@ -258,7 +258,7 @@ class _Look:
         return found
 
     def training(self, epochs: Sequence[EpochRatios]) -> TrainingLosses:
-        """The largest loss ratio and the first epochs' mean; mean losses of aligned and conflicting training samples, one over the other (B)."""
+        """Loss ratios on the way; mean losses of aligned and conflicting training samples, one over the other (B)."""
         aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
         if aligned is None:
             self.unknown["training"] = NO_ATTRIBUTES

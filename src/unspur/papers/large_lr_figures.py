@@ -1,7 +1,7 @@
 """Figures of the large-learning-rate paper (arXiv:2507.17748) that show sweeps without printing their values.
 
-Figures 10 (CIFAR-10 and CIFAR-100), 11 (ImageNet-1k), 18 (Waterbirds) and 28 (other optimisers, D.4) as tables of lowest
-and highest values, so that they can be run as Tables 1 and 2 are.
+Figures 10 (CIFAR-10 and CIFAR-100), 11 (ImageNet-1k), 18 (Waterbirds) and 28 (other optimisers, D.4) as tables of
+lowest and highest values, so that they can be run as Tables 1 and 2 are.
 """
 
 from __future__ import annotations
