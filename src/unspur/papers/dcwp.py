@@ -214,12 +214,12 @@ DIFFERS = (
     "the authors' scripts; the text prints the other order. T3 is Figure 1a's 1,000. ERM is the first stage of DCWP. "
     "The biased model of Colored MNIST is trained with SGD; E.2 gives its steps but no optimiser. DCWP's and MRM's "
     "masks begin at theta = 0 there, not at E.2's 1.5 (judged on held-out training images). Batch normalisation is "
-    "measured anew after pruning. Fine-tuning is at one rate, the one that E.2 decays to, and the result is the pruned "
-    "network itself if fine-tuning did not clearly improve it on mined validation samples, a rule that was settled "
-    "with these results in view (results/README.md). Eq. 11's penalty is of keep probabilities, sigmoid(theta), where the text "
-    "has |theta|; the contrastive temperature, which the text leaves open, is the authors' 0.07; and where Eq. 15 "
-    "sums over samples, losses are means over a batch. The paper does not give Colored MNIST's colours: ten means "
-    "with a small Gaussian jitter."
+    "measured anew after pruning. Fine-tuning is at one rate, the one that E.2 decays to, and the result is the "
+    "pruned network itself if fine-tuning did not clearly improve it on mined validation samples, a rule that was "
+    "settled with these results in view (results/README.md). Eq. 11's penalty is of keep probabilities, "
+    "sigmoid(theta), where the text has |theta|; the contrastive temperature, which the text leaves open, is the "
+    "authors' 0.07; and where Eq. 15 sums over samples, losses are means over a batch. The paper does not give "
+    "Colored MNIST's colours: ten means with a small Gaussian jitter."
 )
 DIFFERS_2 = (
     "Mining, pretraining and fine-tuning with SGD (momentum 0.9, rate 0.01, fine-tuning 0.001), the masks with Adam; 9 "
