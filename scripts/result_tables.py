@@ -169,6 +169,25 @@ def two_squares() -> list[str]:
     return [made(found), "", *markdown(["stage", "biased", "original"], rows)]
 
 
+def squares() -> list[str]:
+    """MaskTune on other squares: accuracy on `biased` after each rule, and how much of the square it hides."""
+    lines = read("masktune-squares")
+    rules = list(dict.fromkeys(line["rule"] for line in lines))
+    rows = []
+    for square, seed in dict.fromkeys((line["square"], line["seed"]) for line in lines):
+        own = {line["rule"]: line for line in lines if (line["square"], line["seed"]) == (square, seed)}
+        before = next(iter(own.values()))["before"]["biased"]
+        shown = [
+            f"{100 * own[rule]['accuracy']['biased']:.1f} ({100 * own[rule]['square_hidden']:.0f} %)"
+            if rule in own
+            else None
+            for rule in rules
+        ]
+        rows.append([square, seed, f"{100 * before:.1f}", *shown])
+    head = ["square", "seed", "plain", *(rule if "'" in rule else f"`{rule}`" for rule in rules)]
+    return ["`python scripts/masktune_squares.py`; commits are in the file.", "", *markdown(head, rows)]
+
+
 def readings() -> list[str]:
     found = read("masktune-readings")
     kinds = list(dict.fromkeys((row["over"], row["reading"]) for row in found["rows"]))
@@ -433,6 +452,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],
     "large-lr-accuracy": lambda: list(overview(sweeps(), SCORES[0])),
     "cells": cells_page,
+    "masktune-squares": squares,
     "large-lr-mechanism": lambda: list(mechanism(sweeps())),
     "large-lr-losses": lambda: list(loss_ratios(sweeps())),
     "large-lr-sweeps": lambda: list(every(sweeps(), made)),
