@@ -19,7 +19,7 @@ from pathlib import Path
 from large_lr_tables import published
 
 from unspur.core.files import write_json
-from unspur.papers.large_lr import ARCHS, DATA, EPOCHS, NARROW, rates, settings
+from unspur.papers.large_lr import ARCHS, DATA, NARROW, epochs, rates, settings
 from unspur.papers.reproduce import parse_seeds
 from unspur.report.sweeps import write_figure
 from unspur.runs.sweep import plan, sweep
@@ -37,7 +37,7 @@ def do(name: str, arguments: argparse.Namespace) -> None:
     else:
         title, model, ranges = published()[name]
         span, data = ranges["rate"], DATA[title]
-    own = (*settings(title, model, EPOCHS.get(model, 50)), *(NARROW if model == "CNN" else ()))
+    own = (*settings(title, model, epochs(title, model)), *(NARROW if model == "CNN" else ()))
     tried = sorted(arguments.rates.split(",") if arguments.rates else rates(*span), key=float)
     once = (arguments.once or "").split(",")
     seeds, points = parse_seeds(arguments.seeds), []

@@ -10,11 +10,15 @@ from unspur.papers.large_lr import COLUMNS, DATA, MODELS, TABLE_1, parse
 
 SCORES = ("unbiased accuracy", *COLUMNS)
 PRUNED = "pruned accuracy"  # the mean over kappa itself, not over the accuracy of the whole network
-ALSO = (PRUNED, "max loss ratio", "core attribution", "attribution entropy", "training accuracy", "epochs")
+LARGEST, EARLY, LOSSES = "max loss ratio", "early loss ratio", "aligned / conflicting loss"
+ALSO = (PRUNED, LARGEST, EARLY, LOSSES, "core attribution", "attribution entropy", "training accuracy", "epochs")
 PAIRS = (
-    ("Figure 12", "unbiased accuracy", "max loss ratio"),
+    ("Figure 12", "unbiased accuracy", LARGEST),
+    ("Figure 12", "unbiased accuracy", EARLY),
     ("Figure 26", "core attribution", "CSI"),
 )
+# Supplement B: mean loss of aligned over that of conflicting samples at a low and at a high rate, of unnamed networks.
+SUPPLEMENT_B = {"colored_mnist": (3.9e-3, 3.4e-3), "double_mnist": (9.5e-3, 7.4e-6)}
 
 
 def published() -> dict[str, tuple[str, str, dict[str, tuple[float, float]]]]:
@@ -65,14 +69,52 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"| published, {ranges['rate'][0]:g} to {ranges['rate'][1]:g} | {' | '.join(cells)} |"
 
 
+def compared(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Scores of the runs at usable rates by seeds that all of these rates have, so that no rate counts for more."""
+    points = [{run["seed"]: run["scores"] for run in point["runs"]} for point in found["points"] if point["usable"]]
+    shared = set.intersection(*(set(point) for point in points)) if points else set()
+    return [point[seed] for point in points for seed in sorted(shared)]
+
+
 def pairs(found: Mapping[str, Any]) -> Iterator[str]:
-    """Rank correlations over all runs at usable rates that the paper shows as figures of their own."""
-    scores = [run["scores"] for point in found["points"] if point["usable"] for run in point["runs"]]
+    """Rank correlations at usable rates that the paper shows as figures of their own."""
     for word, one, other in PAIRS:
-        both = [(each[one], each[other]) for each in scores if one in each and other in each]
+        both = [(each[one], each[other]) for each in compared(found) if one in each and other in each]
         if len(both) > 2:
             value = rank_correlation([x for x, _ in both], [y for _, y in both])
             yield f"{word}: rank correlation of {one} with {other} {_signed(value)} over {len(both)} runs.\n"
+
+
+def mechanism(sweeps: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Figure 12 for every sweep: how the accuracy goes with the largest and the early loss ratio, and their ranges."""
+    yield "| sweep | runs | largest ratio | correlation | early ratio | correlation |"
+    yield "| --- |" + " --- |" * 5
+    for stem, found in sweeps.items():
+        runs = [scores for scores in compared(found) if LARGEST in scores]
+        if len(runs) > 2:
+            cells = [cell for name in (LARGEST, EARLY) for cell in _with_accuracy(runs, name)]
+            yield f"| {stem} | {len(runs)} | {' | '.join(cells)} |"
+
+
+def _with_accuracy(runs: list[Mapping[str, Any]], name: str) -> tuple[str, str]:
+    """The range of a score and its rank correlation with the accuracy; nothing where runs do not have it."""
+    if any(name not in scores for scores in runs):
+        return "", ""
+    values = [scores[name] for scores in runs]
+    rank = rank_correlation([scores["unbiased accuracy"] for scores in runs], values)
+    return f"{min(values):.5f} to {max(values):.5f}", _signed(rank)
+
+
+def loss_ratios(sweeps: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Supplement B: the mean loss of aligned over that of conflicting samples at the lowest and highest usable rate."""
+    yield "| sweep | lowest rate | highest rate | published, low | published, high |"
+    yield "| --- |" + " --- |" * 4
+    for stem, found in sweeps.items():
+        usable = [point["scores"] for point in found["points"] if point["usable"] and LOSSES in point["scores"]]
+        if usable:
+            ours = [f"{scores[LOSSES]['mean']:.2g}" for scores in (usable[0], usable[-1])]
+            theirs = [f"{value:.2g}" for value in SUPPLEMENT_B.get(stem.partition("-")[0], ())] or ["", ""]
+            yield f"| {stem} | {' | '.join(ours + theirs)} |"
 
 
 def every(sweeps: Mapping[str, Mapping[str, Any]], made: Callable[[Mapping[str, Any]], str]) -> Iterator[str]:

@@ -30,6 +30,7 @@ PAGES = (
     ROOT / "docs" / "scale.md",
     ROOT / "docs" / "which-method.md",
     RESULTS / "README.md",
+    RESULTS / "cells.md",
     RESULTS / "reliability.md",
     RESULTS / "large-lr" / "README.md",
 )

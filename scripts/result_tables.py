@@ -9,7 +9,8 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from audit_tables import case_rows, clean_rows, found_rows, missed, other_rows
-from large_lr_tables import SCORES, every, overview, published
+from cells_table import page as cells_page
+from large_lr_tables import SCORES, every, loss_ratios, mechanism, overview, published
 from reliability_table import kill_rows, soak_rows, total_rows
 from scale_table import enough_cores, far_rows, point_rows
 from swap_tables import selection_rows, swap_rows
@@ -167,6 +168,25 @@ def two_squares() -> list[str]:
         for stage, scores in found["accuracy"].items()
     ]
     return [made(found), "", *markdown(["stage", "biased", "original"], rows)]
+
+
+def squares() -> list[str]:
+    """MaskTune on other squares: accuracy on `biased` after each rule, and how much of the square it hides."""
+    lines = read("masktune-squares")
+    rules = list(dict.fromkeys(line["rule"] for line in lines))
+    rows = []
+    for square, seed in dict.fromkeys((line["square"], line["seed"]) for line in lines):
+        own = {line["rule"]: line for line in lines if (line["square"], line["seed"]) == (square, seed)}
+        before = next(iter(own.values()))["before"]["biased"]
+        shown = [
+            f"{100 * own[rule]['accuracy']['biased']:.1f} ({100 * own[rule]['square_hidden']:.0f} %)"
+            if rule in own
+            else None
+            for rule in rules
+        ]
+        rows.append([square, seed, f"{100 * before:.1f}", *shown])
+    head = ["square", "seed", "plain", *(rule if "'" in rule else f"`{rule}`" for rule in rules)]
+    return ["`python scripts/masktune_squares.py`; commits are in the file.", "", *markdown(head, rows)]
 
 
 def readings() -> list[str]:
@@ -491,5 +511,9 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "large_lr-table2-colored_mnist": large_lr_table2,
     "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],
     "large-lr-accuracy": lambda: list(overview(sweeps(), SCORES[0])),
+    "cells": cells_page,
+    "masktune-squares": squares,
+    "large-lr-mechanism": lambda: list(mechanism(sweeps())),
+    "large-lr-losses": lambda: list(loss_ratios(sweeps())),
     "large-lr-sweeps": lambda: list(every(sweeps(), made)),
 }

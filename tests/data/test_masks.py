@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from unspur.data.base import Split
-from unspur.data.masks import BitMask, BothMasks, MapMask, SoftMask, hidden_shares, upsampled
+from unspur.data.masks import BitMask, BothMasks, GrownMask, MapMask, SoftMask, hidden_shares, upsampled
 
 
 def random_hidden(*shape, seed=0):
@@ -78,3 +78,20 @@ def test_maps_are_enlarged_as_torch_enlarges_them(old, new):
     maps = torch.randint(256, (6, *old), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     theirs = torch.nn.functional.interpolate(maps.unsqueeze(1).float(), size=new, mode="bilinear")[:, 0]
     torch.testing.assert_close(upsampled(maps, new), theirs, rtol=1e-5, atol=1e-4)
+
+
+def test_a_map_over_the_middle_of_an_image_goes_on_with_its_last_cells():
+    # two cells of two pixels over the middle four of eight: cell 0 at 2.5, cell 1 at 4.5, half way between them at 3.5
+    (line,) = upsampled(torch.tensor([[[0, 100]] * 2], dtype=torch.uint8), (8, 8), covered=(4, 4))[0][:1]
+    assert line.tolist() == [0, 0, 0, 25, 75, 100, 100, 100]
+    stretched = upsampled(torch.tensor([[[0, 100]] * 2], dtype=torch.uint8), (8, 8))[0, 0].tolist()
+    assert stretched == [0, 0, 12.5, 37.5, 62.5, 87.5, 100, 100]
+
+
+def test_a_grown_mask_hides_what_lies_within_so_many_pixels_corners_included():
+    hidden = torch.zeros(2, 5, 5, dtype=torch.bool)
+    hidden[0, 2, 2] = True
+    mask = GrownMask(BitMask.of(hidden), 1)
+    keep = mask.keep(torch.arange(2))
+    assert (keep[0, 1:4, 1:4] == 0).all() and keep[0].sum() == 25 - 9 and keep[1].all()
+    assert mask.subset(torch.tensor([0])).keep(torch.arange(1)).sum() == 16 and mask.bytes_each == 4

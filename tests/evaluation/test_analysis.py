@@ -93,6 +93,27 @@ def test_the_largest_loss_ratio_is_that_of_all_epochs(stored, found):
     assert found["training"]["max_loss_ratio"] == max(line["loss_ratio"] for line in lines)
 
 
+def test_the_early_loss_ratio_is_the_mean_over_the_steps_of_five_epochs(stored, found):
+    lines = [json.loads(line) for line in (stored.folder / "metrics.jsonl").read_text().splitlines()]
+    steps = [ratio for line in lines[:5] for ratio in line["loss_ratios"] if ratio is not None]
+    assert found["training"]["early_loss_ratio"] == pytest.approx(sum(steps) / len(steps))
+    assert found["training"]["early_loss_ratio"] < found["training"]["max_loss_ratio"]
+
+
+def test_prunability_by_the_worst_group_is_of_the_group_that_is_worst_at_each_share(stored, found):
+    data = stored.config.data.load(DataFiles(None))
+    model, test = stored.load_model(data), data.tests["unbiased"]
+
+    def worst(network):
+        right = (network(test.x).argmax(1) == test.y).double()
+        groups = 2 * test.y + test.attributes["spurious"]
+        return min(float(right[groups == group].mean()) for group in range(4))
+
+    left = [worst(prune(model, kappa)) / worst(model) for kappa in (step / 10 for step in range(10))]
+    assert found["prunability"]["node"]["worst_group"] == pytest.approx(sum(left) / 10)
+    assert found["prunability"]["node"]["worst_group"] != found["prunability"]["node"]["mean"]
+
+
 def test_maps_of_an_earlier_analysis_are_not_taken_for_its_own(stored):
     earlier = stored.folder / MAPS_FILE
     write_tensors(earlier, {"index": torch.zeros(1)})

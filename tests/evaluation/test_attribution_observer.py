@@ -1,15 +1,20 @@
 import json
+import re
 
 import pytest
 import torch
 from torch import nn
 
+from unspur.core.files import read_tensors
 from unspur.data.base import Split
+from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
 from unspur.evaluation.attribution_observer import Attributions
+from unspur.report.runs_page import write_report
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
-from unspur.runs.folder import Run
+from unspur.runs.folder import FOLLOWED, Run
+from unspur.saliency.attributions import integrated_gradients
 from unspur.train.loop import train
 from unspur.train.observers import Dynamics, Together
 from unspur.train.recipe import SGD
@@ -17,6 +22,7 @@ from unspur.train.session import Session
 
 MASKS = {"core": torch.tensor([True, False]), "spurious": torch.tensor([False, True])}
 TINY = ["arch.width=8", "erm.epochs=2", "data.train=200", "data.test=100", "data.val=0"]
+DIGITS = ["arch.width=8", "arch.depth=1", "data.base=mini", "data.val=9500"]
 
 
 def split(n=40):
@@ -110,7 +116,7 @@ def test_following_changes_no_weight_and_is_written_with_the_run(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "neuron", "sentence"),
-    [("parity", 8, "neurons 0 to 7, but got 8"), ("moon_star", 0, "where class and shortcut lie apart")],
+    [("parity", 8, "neurons 0 to 7, but got 8")],
 )
 def test_what_cannot_be_followed_is_told_before_anything_is_written(tmp_path, data, neuron, sentence):
     with pytest.raises(UnspurError, match=sentence):
@@ -129,3 +135,21 @@ def test_a_run_that_has_ended_cannot_be_followed_any_more(tmp_path):
     run(config, tmp_path)
     run(config, tmp_path, follow=0, say=said.append)
     assert len(said) == 1 and "has ended before" in said[0]
+
+
+def test_maps_of_the_same_images_are_kept_after_every_epoch_also_where_shortcut_and_class_share_their_place(tmp_path):
+    config = configure("erm", "colored_mnist", "fcn", 0, [*DIGITS, "erm.epochs=2"])
+    run(config, tmp_path / "plain")
+    run(config, tmp_path / "followed", follow=0)
+    plain, followed = (Run.create(tmp_path / name, config).folder for name in ("plain", "followed"))
+    assert (plain / "model.safetensors").read_bytes() == (followed / "model.safetensors").read_bytes()
+    assert not (plain / FOLLOWED).exists()
+    first, last = (read_tensors(followed / FOLLOWED / f"erm-{epoch:05d}.safetensors")[0] for epoch in (1, 2))
+    assert first["index"].equal(last["index"]) and first["maps"].shape == (6, 28, 28)
+    data = config.data.load(DataFiles(None))
+    model = Run.create(tmp_path / "followed", config).load_model(data)
+    maps = integrated_gradients(model, data.train.batch(last["index"]).x).sum(1).abs()
+    assert torch.allclose(last["maps"], maps, atol=1e-5) and not torch.allclose(first["maps"], maps, atol=1e-3)
+    write_report([followed], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "epoch by epoch" in page and len(re.findall(r"map of training image \d+ after epoch 2", page)) == 6

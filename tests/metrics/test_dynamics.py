@@ -4,7 +4,15 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from unspur.metrics.dynamics import MeanLosses, logit_norm, loss_ratio, max_loss_ratio, mean_losses, parameter_norm
+from unspur.metrics.dynamics import (
+    MeanLosses,
+    early_loss_ratio,
+    logit_norm,
+    loss_ratio,
+    max_loss_ratio,
+    mean_losses,
+    parameter_norm,
+)
 
 
 def batch(n=50):
@@ -42,6 +50,13 @@ def test_the_maximum_ignores_steps_without_a_ratio():
     assert max_loss_ratio([None, 0.2, 0.9, None, 0.1]) == 0.9
     assert max_loss_ratio(iter([None])) is None
     assert max_loss_ratio([]) is None
+
+
+def test_the_early_ratio_counts_steps_not_epochs_and_none_after_the_first_ones():
+    # (0 + 0 + 0.9) / 3 = 0.3; the mean of epochs' means would be 0.45, and the sixth epoch is left out
+    epochs = [[0.0, 0.0, None], [0.9], [], [None], [], [1.0]]
+    assert early_loss_ratio(epochs) == pytest.approx(0.3)
+    assert early_loss_ratio([[None], []]) is None
 
 
 def test_mean_losses_equal_numpys():

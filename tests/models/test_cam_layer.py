@@ -4,7 +4,7 @@ from torch import nn
 
 from models.blank import blank
 from unspur.errors import UnspurError
-from unspur.models.base import cam_layer, channels_first, hooked
+from unspur.models.base import cam_layer, channels_first, hooked, map_layer
 from unspur.models.catalog import build_model
 from unspur.models.torchvision_compat import import_torchvision
 
@@ -52,6 +52,18 @@ def test_the_layer_is_the_last_that_is_a_map_of_the_image(name, shape, layer, ou
 )
 def test_a_map_of_at_least_so_many_cells_may_be_of_an_earlier_layer(name, shape, layer, output):
     assert chosen(build_model(name, blank(*shape)), *shape, least=7) == (layer, output)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "covered"),
+    [
+        ("small_cnn", (3, 28, 28), (16, 16)),  # 8 cells, two pixels apart: no convolution pads
+        ("small_cnn", (3, 32, 32), (20, 20)),
+        ("resnet18", (3, 64, 64), (64, 64)),
+    ],
+)
+def test_a_map_covers_as_much_of_the_image_as_strides_say(name, shape, covered):
+    assert map_layer(build_model(name, blank(*shape)), torch.Size(shape)).covered == covered
 
 
 def test_a_layer_beside_a_shortcut_is_not_all_that_the_head_sees():

@@ -186,3 +186,23 @@ def test_published_weights_that_cannot_be_had_are_skipped_and_named(tmp_path, mo
     outcome = reproduce(table_named("dcwp/table1"), [0, 1], only=["bffhq"], results=tmp_path, runs=tmp_path)
     outcome["skipped"] = {who: why for who, why in outcome["skipped"].items() if "--only" not in why}
     assert set(outcome["skipped"]) == {f"BFFHQ, 0.5 %: {who} on bffhq, resnet18" for who in ("dcwp", "mrm")}
+
+
+def test_mrms_masks_begin_where_dcwps_do():
+    rows = [row for row, column in cells("table1") if column == "MRM"]
+    for row in rows:
+        mrm, dcwp = (config(cells("table1")[row, method]).method.masks.start for method in ("MRM", "DCWP"))
+        assert mrm == dcwp
+    assert config(cells("table1")["CMNIST, 2.0 %", "MRM"]).method.masks.start == 0
+
+
+def test_the_mining_of_the_authors_script_falls_to_a_tenth_after_each_600_steps():
+    found = config(cells("table1-mining")["CMNIST, 2.0 %", "DCWP"])
+    recipe = found.method.mining.training
+    # 0.1 up to step 599, 0.01 up to 1,199, 0.001 up to 1,799
+    assert [round(recipe.rate(0, step), 6) for step in (0, 599, 600, 1199, 1200, 1799)] == [
+        0.1, 0.1, 0.01, 0.01, 0.001, 0.001,
+    ]  # fmt: skip
+    ours = config(cells("table1")["CMNIST, 2.0 %", "DCWP"])
+    assert ours.method.mining.training.rate(0, 1799) == 0.01
+    assert replace(found, method=replace(found.method, mining=ours.method.mining)) == ours  # and nothing else differs

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from unspur.errors import UnspurError
-from unspur.papers.large_lr import TABLE_1, TABLE_2, TABLES, parse, values
+from unspur.papers.large_lr import DIFFERS, TABLE_1, TABLE_2, TABLES, below_guessing, parse, values
+from unspur.papers.large_lr_figures import TABLES as FIGURES
 from unspur.papers.reproduce import _Found, describe, reproduce
 from unspur.papers.table import Analysed, Cell, Score, Setup, Table
 from unspur.runs.folder import Run
@@ -63,6 +64,65 @@ def test_no_value_has_changed_since_all_were_compared_with_the_paper(text, sums)
 def test_the_cnn_is_the_papers_and_has_a_narrow_variant():
     widths = {name: BY_NAME[f"table1-{name}"].cells[0].over[0].config(0).arch.width for name in ("cnn", "cnn-narrow")}
     assert widths == {"cnn": 1.0, "cnn-narrow": 0.25}
+
+
+def cell_of(tables, table, row, column):
+    (found,) = [cell for cell in tables[table].cells if (cell.row, cell.column) == (row, column)]
+    return found
+
+
+def test_celebas_prunability_is_of_the_worst_group_as_its_accuracy_is():
+    accuracy, prunable = (cell_of(BY_NAME, "table1", "CelebA, Swin Transformer", f"{c} min") for c in COLUMNS_OF_CELEBA)
+    assert accuracy.measure == Score("test", "worst_group_accuracy")
+    assert prunable.measure == Analysed("worst-group prunability")
+    other = cell_of(BY_NAME, "table1", "Parity, FCN", "Prunability min")
+    assert other.measure == Analysed("prunability")
+
+
+COLUMNS_OF_CELEBA = ("Test Acc.", "Prunability")
+
+
+def test_rows_whose_prunability_is_less_than_guessing_keeps_are_named():
+    # of 24.507 % guessing one of ten keeps 10 / 24.507 = 0.41, but 0.326 is printed; of parity's 55.31 % 50 / 55.31
+    rows = below_guessing()
+    assert ("MNIST-CIFAR", "CNN", 0.326, 0.41) in rows and ("Parity", "FCN", 0.56, 0.9) in rows
+    assert ("Double MNIST", "Wide ResNet101-2", 0.195, 0.23) in rows  # 10 / 43.12
+    assert not [row for row in rows if row[0] in ("CelebA", "Colored MNIST", "Moon-Star")]
+    assert len(rows) == 14
+
+
+def test_parity_is_trained_as_long_as_its_lowest_rate_needs_and_differs_says_so():
+    erm = cell_of(BY_NAME, "table1-fcn", "Parity, FCN", "Test Acc. min").over[0].config(0).method.erm
+    assert erm.epochs == 300 and "parity and moons 300" in DIFFERS  # the last sample is fitted after 270
+    digits = cell_of(BY_NAME, "table1-fcn", "Colored MNIST, FCN", "Test Acc. min").over[0].config(0).method.erm
+    assert digits.epochs == 100 and "FCN 100" in DIFFERS
+
+
+@pytest.mark.parametrize("table", [name for name in BY_NAME if name.startswith("table2")])
+def test_the_epochs_of_table_2_are_those_that_differs_names(table):
+    (epochs,) = {setup.config(0).method.erm.epochs for cell in BY_NAME[table].cells for setup in cell.over}
+    assert f"at most {epochs} epochs" in BY_NAME[table].differs
+
+
+FIGURE = {table.name: table for table in FIGURES}
+
+
+def test_figure_28_keeps_the_epoch_that_is_best_on_validation_images():
+    config = cell_of(FIGURE, "figure28", "CIFAR-100, ResNet18, AdamW", "Test Acc. max").over[0].config(0)
+    assert (config.method.keep, config.data.val, config.method.erm.schedule.name) == ("best", 5000, "cosine")
+    kron = cell_of(FIGURE, "figure28", "Colored MNIST, ResNet50, Kron", "Test Acc. max")
+    assert kron.published == 91.0 and kron.over[0].config(0).method.erm.schedule.name == "wsd"
+
+
+def test_waterbirds_are_scored_by_the_worst_group_in_batches_of_16():
+    row = "Waterbirds, Swin"
+    assert cell_of(FIGURE, "figure18", row, "Test Acc. max").measure == Score("test", "worst_group_accuracy")
+    prunable = cell_of(FIGURE, "figure18", row, "Prunability max")
+    assert prunable.measure == Analysed("worst-group prunability")
+    assert prunable.over[0].config(0).method.erm.batch_size == 16
+    assert {table: len(FIGURE[table].cells) for table in FIGURE} == {
+        "figure10": 20, "figure11": 10, "figure18": 10, "figure28": 20,
+    }  # fmt: skip
 
 
 def test_rates_go_through_the_published_range():

@@ -46,7 +46,7 @@ def test_every_published_number_is_there():
     counts = {name: sum(cell.published is not None for cell in table.cells) for name, table in BY_NAME.items()}
     assert counts == {
         "table1": 5 * 4, "table2": 10 * 2 + 2, "table3": 11 * 2, "table4": 9 * 2, "table5": 13 * 7, "table6": 4 * 8,
-        "table7": 7 * 2, "table8": 9,
+        "table7": 7 * 2, "table8": 9, "table1-paper": 5 * 2 * 10,  # Table 1's values again, ERM's and for nine lambdas
     }  # fmt: skip
 
 
@@ -136,3 +136,11 @@ def test_other_methods_rows_are_those_methods_trained_as_the_table_trains():
     assert jtt.method.training.epochs == 300 and jtt.method.erm.epochs == 1  # the first training stays short
     assert cell("table5", "VREx", "many-to-many hard").setup.config(0).method.name == "vrex"
     assert cell("table5", "Mixup-RS", "many-to-many hard").setup is None  # another method, which is not here
+
+
+def test_the_papers_protocol_brings_both_terms_to_the_same_size_and_shows_every_lambda_of_the_grid():
+    cells = BY_NAME["table1-paper"].cells
+    methods = [cell.setup.config(0).method for cell in cells if cell.setup.method == "ule"]
+    assert {method.scale for method in methods} == {"equal"} and {method.training.epochs for method in methods} == {10}
+    assert sorted({method.lam for method in methods}) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    assert not any(cell.over for cell in cells)  # no lambda is chosen by what it scores in the test

@@ -68,15 +68,17 @@ class MapMask:
     maps: Tensor  # (n, map height, map width) or (n, features) bytes
     level: Tensor  # (n,) floats in the bytes' units; infinity hides nothing
     size: tuple[int, ...]  # of one mask: (height, width) or (features,)
+    covered: tuple[int, ...] | None = None  # of it, what the map lies over, in the middle; None: all
 
     def __len__(self) -> int:
         return len(self.maps)
 
     def keep(self, index: Tensor) -> Tensor:
-        return (upsampled(self.maps[index], self.size) <= self.level[index].reshape(-1, *[1] * len(self.size))).float()
+        fine = upsampled(self.maps[index], self.size, self.covered)
+        return (fine <= self.level[index].reshape(-1, *[1] * len(self.size))).float()
 
     def subset(self, index: Tensor) -> MapMask:
-        return MapMask(self.maps[index], self.level[index], self.size)
+        return MapMask(self.maps[index], self.level[index], self.size, self.covered)
 
     @property
     def bytes_each(self) -> int:
@@ -105,6 +107,27 @@ class SoftMask:
 
 
 @dataclass(frozen=True, eq=False)
+class GrownMask:
+    """What another mask hides, and all that lies within so many pixels of it."""
+
+    mask: Mask
+    by: int
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def keep(self, index: Tensor) -> Tensor:
+        return 1 - grown(1 - self.mask.keep(index), self.by)
+
+    def subset(self, index: Tensor) -> GrownMask:
+        return GrownMask(self.mask.subset(index), self.by)
+
+    @property
+    def bytes_each(self) -> int:
+        return self.mask.bytes_each
+
+
+@dataclass(frozen=True, eq=False)
 class BothMasks:
     """What either of two masks hides."""
 
@@ -125,23 +148,32 @@ class BothMasks:
         return self.first.bytes_each + self.second.bytes_each
 
 
-def upsampled(maps: Tensor, size: tuple[int, ...]) -> Tensor:
+def upsampled(maps: Tensor, size: tuple[int, ...], covered: tuple[int, ...] | None = None) -> Tensor:
     """Maps (n, h, w) as floats of ``size``, bilinearly; what has that size already, such as vectors, as it is.
 
-    Corners are not aligned: a map's cell stands for the part of the image that it covers, edges included. The rows and
-    then the columns are enlarged by a matrix product each, several times faster than torch does both at once.
+    Corners are not aligned: a map's cell stands for the part of the image that it covers, edges included. A map that
+    lies over the middle of an image alone, ``covered`` pixels high and wide, goes on at its edges with its last cells.
+    The rows and then the columns are enlarged by a matrix product each, several times faster than torch does both.
     """
     values = maps.float()
     if tuple(maps.shape[1:]) == tuple(size):
         return values
-    rows, columns = (_enlarging(old, new) for old, new in zip(maps.shape[1:], size, strict=True))
+    lengths = zip(maps.shape[1:], size, covered or size, strict=True)
+    rows, columns = (_enlarging(old, new, within) for old, new, within in lengths)
     return rows @ (values @ columns.T)
 
 
 @cache
-def _enlarging(old: int, new: int) -> Tensor:
-    """The matrix (new, old) that enlarges a line linearly."""
-    return functional.interpolate(torch.eye(old).unsqueeze(0), size=new, mode="linear", align_corners=False)[0].T
+def _enlarging(old: int, new: int, within: int) -> Tensor:
+    """The matrix (new, old) that enlarges a line linearly to ``within`` places in the middle of ``new``."""
+    line = functional.interpolate(torch.eye(old).unsqueeze(0), size=within, mode="linear", align_corners=False)
+    before = (new - within) // 2
+    return functional.pad(line, (before, new - within - before), mode="replicate")[0].T
+
+
+def grown(hidden: Tensor, by: int) -> Tensor:
+    """``hidden`` (n, height, width), 1 where something is, with all pixels within ``by`` of it, corners included."""
+    return functional.max_pool2d(hidden.unsqueeze(1), 2 * by + 1, stride=1, padding=by).squeeze(1) if by else hidden
 
 
 def hidden_shares(mask: Mask, part: int = 2000) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unspur.core.progress import Progress, of_stage, silent
-from unspur.data.base import Dataset, Split, aligned_with
+from unspur.data.base import Dataset, Split, aligned_with, groups_of
 from unspur.errors import UnspurError, require
 from unspur.evaluation.figures import (
     AnalysisBlock,
@@ -26,8 +26,18 @@ from unspur.evaluation.figures import (
 from unspur.evaluation.landscape import surroundings
 from unspur.evaluation.scores import activations, chosen, predict, some
 from unspur.metrics.attribution import attribution_entropy, background_share, mean_of_known, mean_shares
-from unspur.metrics.compress import KAPPAS, Unit, compressibility, layer_weights, pq_index, prunability, sparsity
-from unspur.metrics.dynamics import logit_norm, max_loss_ratio, mean_losses, parameter_norm
+from unspur.metrics.compress import (
+    KAPPAS,
+    Prunability,
+    Unit,
+    compressibility,
+    layer_weights,
+    pq_index,
+    prunability,
+    sparsity,
+)
+from unspur.metrics.dynamics import early_loss_ratio, logit_norm, max_loss_ratio, mean_losses, parameter_norm
+from unspur.metrics.groups import group_accuracy, worst_group_accuracy
 from unspur.metrics.represent import average_selectivity, class_separation
 from unspur.models.base import head_of
 from unspur.saliency.attributions import AttributionKind, attributions
@@ -44,8 +54,16 @@ NO_SHORTCUT = (
     "No image of this test set has the shortcut, so how much the model attributes to it was not measured; name a test "
     "set that has it with --test."
 )
+NO_LOSSES = "The training noted no losses of samples."
 NO_ATTRIBUTES = "The data set has no attributes that could go with the class."
 KINDS: tuple[AttributionKind, ...] = ("integrated_gradients", "deeplift")
+
+
+class EpochRatios(NamedTuple):
+    """The share of the loss that conflicting samples had in an epoch: the largest, and that of each step."""
+
+    largest: float
+    steps: Sequence[float | None]
 
 
 class Analysis(NamedTuple):
@@ -61,7 +79,7 @@ def analyse(
     test: str,
     regions: Mapping[str, Tensor],
     *,
-    loss_ratios: Iterable[float] = (),
+    loss_ratios: Sequence[EpochRatios] = (),
     foreground: str | None = None,
     around: bool = False,
     samples: int = SAMPLES,
@@ -150,17 +168,25 @@ class _Look:
     def compression(self) -> CompressionBlock:
         def curve(unit: Unit) -> PruningCurve:
             tested = self.test if unit == "node" else self.sample  # the tables have nodes alone
-            scored = 0
+            worst: list[float] = []  # of each model that was scored
 
             def accuracy(model: nn.Module) -> float:
-                nonlocal scored
-                scored += 1
-                self.progress(f"pruning by {unit}", scored / len(KAPPAS))  # the whole model and each share but 0
-                return float((predict(model, tested).argmax(1) == tested.y).double().mean())
+                predicted = predict(model, tested).argmax(1)
+                worst.append(worst_group_accuracy(group_accuracy(predicted, tested.y, group)))
+                self.progress(f"pruning by {unit}", len(worst) / len(KAPPAS))  # the whole model and each share but 0
+                return float((predicted == tested.y).double().mean())
 
+            group = groups_of(tested).id
             spare = head_of(self.model) if unit == "node" else None
             kappas, retained, mean = prunability(self.model, accuracy, unit=unit, spare=spare)
-            return {"kappas": list(kappas), "retained": list(retained), "mean": mean}
+            curve: PruningCurve = {"kappas": list(kappas), "retained": list(retained), "mean": mean}
+            if unit == "node":  # as the paper scores CelebA and Waterbirds (4.1)
+                curve["worst_group"] = self.known(
+                    "prunability.worst_group",
+                    lambda: Prunability.of(kappas, worst[0], worst).mean if tested.attributes else None,
+                    NO_ATTRIBUTES,
+                )
+            return curve
 
         layers = {name: _compression(weights) for name, weights in layer_weights(self.model).items()}
         mean = {key: sum(layer[key] for layer in layers.values()) / len(layers) for key in next(iter(layers.values()))}
@@ -231,12 +257,12 @@ class _Look:
         self.unknown |= {f"surroundings.{name}": why for name, why in found.pop("unknown").items()}
         return found
 
-    def training(self, ratios: Iterable[float]) -> TrainingLosses:
-        """The largest loss ratio; mean losses of aligned and conflicting training samples, one over the other (B)."""
+    def training(self, epochs: Sequence[EpochRatios]) -> TrainingLosses:
+        """Loss ratios on the way; mean losses of aligned and conflicting training samples, one over the other (B)."""
         aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
         if aligned is None:
             self.unknown["training"] = NO_ATTRIBUTES
-            return {"max_loss_ratio": None, "aligned_loss": None, "conflicting_loss": None, "loss_ratio": None}
+            return dict.fromkeys(TrainingLosses.__annotations__)  # type: ignore[return-value]
         # in float32 the loss of a sample with a margin above 17, which is common once all are fitted, would be 0
         losses = functional.cross_entropy(
             predict(self.model, self.train, of_stage(self.progress, "training losses")).double(),
@@ -246,7 +272,10 @@ class _Look:
         means = mean_losses(losses, ~aligned)
         return {
             "max_loss_ratio": self.known(
-                "training.max_loss_ratio", lambda: max_loss_ratio(ratios), "The training noted no losses of samples."
+                "training.max_loss_ratio", lambda: max_loss_ratio(epoch.largest for epoch in epochs), NO_LOSSES
+            ),
+            "early_loss_ratio": self.known(
+                "training.early_loss_ratio", lambda: early_loss_ratio(epoch.steps for epoch in epochs), NO_LOSSES
             ),
             "aligned_loss": means.aligned,
             "conflicting_loss": means.conflicting,

@@ -1,14 +1,16 @@
-"""Where attributions lie, what one neuron uses and when it changes, through a training (large-LR, Figures 3 and 28)."""
+"""Where attributions lie, what a neuron uses and when it changes, through a training (large-LR, Figures 3, 13, 28)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from unspur.core.files import write_tensors
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.errors import UnspurError
@@ -18,6 +20,7 @@ from unspur.saliency.attributions import integrated_gradients, neuron_attributio
 from unspur.train.moments import Moment
 
 SAMPLES = 50  # training samples whose attributions are looked at
+FOLLOWED = 6  # of these, whose maps are kept
 EVERY = 20  # steps from one look at the neuron to the next, from the first of an epoch on
 
 
@@ -98,3 +101,32 @@ class Attributions:
 
 def _rounded(value: float | None) -> float | None:
     return round(value, 4) if value is not None and math.isfinite(value) else None
+
+
+class AttributionMaps:
+    """Keeps the maps of a few training images after every epoch, as Figure 13 shows them; weights do not depend on it.
+
+    Each epoch is a file of ``folder``, STAGE-EPOCH.safetensors: the images' numbers and their maps, Integrated
+    Gradients of the predicted class, summed over channels. An epoch that is repeated writes the same file again.
+    """
+
+    def __init__(self, train: Split, folder: Path, seed: int) -> None:
+        self._folder = folder
+        self._index = torch.randperm(len(train), generator=stream(seed, "follow"))[:FOLLOWED]
+        self._x = train.batch(self._index).x
+        self._last: Moment | None = None
+
+    def check(self, model: nn.Module) -> None:
+        """Refuse a model that has no attributions."""
+        integrated_gradients(model, self._x[:1].to(next(model.parameters()).device), steps=1)
+
+    def see(self, moment: Moment) -> None:
+        self._last = moment
+
+    def figures(self) -> dict[str, Any]:
+        if self._last is not None:
+            model: nn.Module = getattr(self._last.model, "module", self._last.model)
+            maps = integrated_gradients(model, self._x.to(next(model.parameters()).device)).sum(1).abs()
+            file = self._folder / f"{self._last.stage}-{self._last.epoch + 1:05d}.safetensors"
+            write_tensors(file, {"index": self._index, "maps": maps.detach().cpu().contiguous()})
+        return {}

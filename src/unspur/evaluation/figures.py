@@ -24,6 +24,7 @@ class PruningCurve(TypedDict):
     kappas: list[float]
     retained: list[float]
     mean: float
+    worst_group: NotRequired[float | None]  # the mean with the worst group's accuracy in the place of all samples'
 
 
 class Compression(TypedDict):
@@ -75,6 +76,7 @@ class Norms(TypedDict):
 
 class TrainingLosses(TypedDict):
     max_loss_ratio: float | None
+    early_loss_ratio: float | None
     aligned_loss: float | None
     conflicting_loss: float | None
     loss_ratio: float | None
@@ -98,6 +100,7 @@ ABOUT_SHORTCUT = ("core attribution", "spurious attribution")  # figures that ne
 # Where in an analysis each figure of one number is, in the order in which people see them.
 FIGURES: dict[str, tuple[str, ...]] = {
     "prunability": ("prunability", "node", "mean"),
+    "worst-group prunability": ("prunability", "node", "worst_group"),
     "column prunability": ("prunability", "column", "mean"),
     "weight prunability": ("prunability", "weight", "mean"),
     "activation compressibility": ("activations", "compressibility"),
@@ -114,6 +117,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "background attribution": ("attribution", "integrated_gradients", "background"),
     "attribution entropy": ("attribution", "integrated_gradients", "entropy"),
     "max loss ratio": ("training", "max_loss_ratio"),
+    "early loss ratio": ("training", "early_loss_ratio"),
     "aligned / conflicting loss": ("training", "loss_ratio"),
     "parameter norm": ("norms", "parameters"),
     "logit norm": ("norms", "logits"),

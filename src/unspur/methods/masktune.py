@@ -24,7 +24,7 @@ from unspur.parts.masking import (
     telling_warnings,
     unmasked_warnings,
 )
-from unspur.saliency.maps import FINE, Kind, coarse_warnings, maps_of
+from unspur.saliency.maps import FINE, Kind, coarse_warnings, covered_by_maps, maps_of
 from unspur.saliency.threshold import MeanStd, Soft, Threshold, hide, soften
 from unspur.train.loop import measure
 from unspur.train.loop import train as train_model
@@ -64,6 +64,8 @@ class MaskTune(Method):
     erm: Optimiser = PAPER  # sgd, adam, adamw, adadelta or kron
     saliency: Kind = "xgradcam"  # xgradcam, gradcam, layercam, scorecam or gradient (works for every model)
     threshold: Threshold = MeanStd()  # mean_std, dataset_mean, top_k or soft
+    place: Literal["stretched", "centred"] = added("stretched")  # of a map: over all of its image, or where cells lie
+    grow: int = added(0)  # pixels by which what is hidden grows on each side
     holes: Literal["own", "shared"] = added("own")  # shared: each image has also those of one of another class
     finetune_lr: float | None = None  # none: the last rate that ERM used
     restart: bool = added(False)  # train what ERM began with by ERM's recipe, in place of one epoch of ERM's
@@ -73,6 +75,7 @@ class MaskTune(Method):
 
     def __post_init__(self) -> None:
         require_tuning(self.finetune_lr, restart=self.restart)
+        require(self.grow >= 0, f"grow must be at least 0 pixels but got {self.grow}.")
         require(self.iterations >= 1, f"iterations must be at least 1 but got {self.iterations}.")
         stop = self.stop_below
         require(stop is None or 0 < stop <= 1, f"stop_below must lie in (0, 1] but got {stop}.")
@@ -81,9 +84,14 @@ class MaskTune(Method):
             not (isinstance(self.threshold, Soft) and added_up),
             "Soft masks do not add up: use accumulate=false and holes=own, or a threshold that is not soft.",
         )
+        require(
+            not (isinstance(self.threshold, Soft) and (self.grow or self.place == "centred")),
+            "Soft masks have no edges: leave grow and place out, or use a threshold that is not soft.",
+        )
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
-        """Class-activation maps need a layer that is a map of the image."""
+        """Class-activation maps need a layer that is a map of the image, and what grows needs pixels."""
+        require(not self.grow or len(train.sample_shape) == 3, "grow is of pixels, but these samples are no images.")
         if self.saliency != "gradient":
             cam_layer(model, train.sample_shape)
 
@@ -121,7 +129,9 @@ class MaskTune(Method):
         size = tuple(split.sample_shape[-2:])
         if isinstance(self.threshold, Soft):
             return split.masked(soften(maps, size))
-        hidden = hide(self.threshold, maps, size, split.mask)
+        cells = self.place == "centred" and self.saliency != "gradient"
+        covered = covered_by_maps(model, split.sample_shape) if cells else None
+        hidden = hide(self.threshold, maps, size, split.mask, covered, self.grow)
         if self.holes == "shared":
             hidden = shared_holes(hidden, split.y, stream(session.seed, "holes"))
         return split.masked(hidden)

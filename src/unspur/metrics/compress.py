@@ -105,6 +105,17 @@ class Prunability(NamedTuple):
     retained: tuple[float, ...]
     mean: float
 
+    @classmethod
+    def of(cls, kappas: Sequence[float], whole: float, pruned: Sequence[float]) -> Prunability:
+        """The ratios of accuracies after pruning to the ``whole`` network's.
+
+        >>> Prunability.of((0.0, 0.5), 0.8, (0.8, 0.6)).mean
+        0.875
+        """
+        require(whole > 0, "Prunability is a share of the accuracy before pruning, but that accuracy is 0.")
+        retained = tuple(accuracy / whole for accuracy in pruned)
+        return cls(tuple(kappas), retained, sum(retained) / len(retained))
+
 
 def prunability(
     model: nn.Module,
@@ -125,9 +136,8 @@ def prunability(
     """
     require(len(kappas) > 0, "Prunability needs at least one share kappa to prune, but got none.")
     whole = accuracy(model)
-    require(whole > 0, "Prunability is a share of the accuracy before pruning, but that accuracy is 0.")
-    retained = tuple(accuracy(prune(model, kappa, unit, spare)) / whole if kappa else 1.0 for kappa in kappas)
-    return Prunability(tuple(kappas), retained, sum(retained) / len(retained))
+    pruned = [accuracy(prune(model, kappa, unit, spare)) if kappa else whole for kappa in kappas]
+    return Prunability.of(kappas, whole, pruned)
 
 
 def _check(kappa: float) -> None:

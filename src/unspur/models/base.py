@@ -27,6 +27,7 @@ _PASSIVE = (
     nn.ZeroPad2d,
 )
 _NO_MAP = (1, 1)
+_STRIDED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
 @contextlib.contextmanager
@@ -146,6 +147,7 @@ class MapLayer(NamedTuple):
     module: nn.Module
     name: str
     cells: tuple[int, int]  # rows, columns
+    covered: tuple[int, int]  # pixels of the image's middle that the cells lie over, as far apart as strides say
 
 
 def map_layer(model: nn.Module, sample_shape: torch.Size, least: int = 1) -> MapLayer:
@@ -162,10 +164,10 @@ def map_layer(model: nn.Module, sample_shape: torch.Size, least: int = 1) -> Map
         x = torch.zeros(1, *sample_shape, device=next(model.parameters()).device, requires_grad=True)
         names = {module: name for name, module in model.named_modules()}
         with evaluating(model), torch.enable_grad():
-            for module, (run, cells) in _map_layers(model, x):
+            for module, (run, cells, stride) in _map_layers(model, x):
                 finer = finest is None or min(cells) > min(finest.cells)
                 if finer and _all_passes(model, module, run, x):
-                    finest = MapLayer(module, names[module], cells)
+                    finest = MapLayer(module, names[module], cells, _covered(cells, stride, x.shape[2:]))
                     if min(cells) >= least:
                         break
     if finest is not None:
@@ -182,9 +184,18 @@ def cam_layer(model: nn.Module, sample_shape: torch.Size, least: int = 1) -> nn.
     return map_layer(model, sample_shape, least).module
 
 
+def _covered(cells: tuple[int, int], stride: tuple[int, int] | None, size: torch.Size) -> tuple[int, int]:
+    """What the cells of a map lie over; all of an image where strides are not known, or padding keeps the edges."""
+    rows, columns = size
+    if stride is None:
+        return rows, columns
+    return min(rows, cells[0] * stride[0]), min(columns, cells[1] * stride[1])
+
+
 class _Ran(NamedTuple):
     times: int
     cells: tuple[int, int]  # of its last output; (1, 1) is no map
+    stride: tuple[int, int] | None = None  # pixels from one cell to the next, where it is known
 
 
 def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, _Ran]]:
@@ -193,13 +204,18 @@ def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, _Ran]]:
     outputs: list[Tensor] = []  # kept alive, so that no two have the same id
     passive: set[int] = set()
     convolves = False
+    strides = {tuple(x.shape[2:]): (1, 1)}  # of maps by their size
 
-    def watch(module: nn.Module, inputs: object, output: object) -> None:
+    def watch(module: nn.Module, inputs: tuple[Any, ...], output: object) -> None:
         nonlocal convolves
         times = seen.pop(module, _Ran(0, _NO_MAP)).times + 1
         cells = _NO_MAP
         if isinstance(output, Tensor):
             outputs.append(output)
+            if isinstance(module, _STRIDED) and (before := strides.get(tuple(inputs[0].shape[2:]))):
+                steps: Any = module.stride  # a number, or one or two of them
+                down, along = (steps, steps) if isinstance(steps, int) else (steps[0], steps[-1])
+                strides[tuple(output.shape[2:])] = (before[0] * down, before[1] * along)
             # Before the first convolution there is only the image.
             convolves = convolves or isinstance(module, nn.Conv2d)
             if isinstance(module, _PASSIVE):
@@ -209,7 +225,7 @@ def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, _Ran]]:
             elif output.ndim == 4 and convolves and id(output) not in passive:
                 rows, columns = channels_first(output, x.shape[1:]).shape[2:]
                 cells = (rows, columns)
-        seen[module] = _Ran(times, cells)
+        seen[module] = _Ran(times, cells, strides.get(cells))
 
     with torch.no_grad(), hooked(model.modules(), watch):
         model(x)

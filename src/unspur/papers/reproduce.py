@@ -14,6 +14,7 @@ from unspur.core.progress import counting
 from unspur.errors import DataMissing, RunFailed, UnspurError, require, unknown
 from unspur.papers.dcwp import TABLES as DCWP
 from unspur.papers.large_lr import TABLES as LARGE_LR
+from unspur.papers.large_lr_figures import TABLES as LARGE_LR_FIGURES
 from unspur.papers.masktune import TABLES as MASKTUNE
 from unspur.papers.table import Cell, Setup, Table
 from unspur.papers.ule import TABLES as ULE
@@ -25,7 +26,9 @@ from unspur.runs.folder import Run, writable
 from unspur.runs.result import ENDED, Result
 from unspur.version import commit
 
-TABLES: dict[str, Table] = {table.key: table for table in (*MASKTUNE, *ULE, *ULE_SPAWRIOUS, *DCWP, *LARGE_LR)}
+TABLES: dict[str, Table] = {
+    table.key: table for table in (*MASKTUNE, *ULE, *ULE_SPAWRIOUS, *DCWP, *LARGE_LR, *LARGE_LR_FIGURES)
+}
 
 
 def table_named(key: str) -> Table:

@@ -18,7 +18,12 @@ GRID = "rule=worst_group"  # section 4; the rest of its grid search is the metho
 ERM = ("rule=mean", "lams=1")  # with lambda = 1 the teacher minimises cross-entropy alone
 QUICK = ("epochs=10",)
 
-OPEN = "Momentum, batch size and the two strengths of L2 are not published; 0.9, 128 and 1e-4 or 1 are used."
+OPEN = (
+    "Momentum, batch size and the two strengths of L2 are not published; 0.9, 128 and 1e-4 or 1 are used. Section 4.3 "
+    "takes saliency at the output of the last convolutions, and of the MLP head for the ViT; here it is at the last "
+    "layer's input: the former's mean over places, and for the ViT the class token, since that head's output is the "
+    "logits."
+)
 EQ_4 = "Our average is Eq. 4's, the mean over groups; those of quoted methods weigh groups as in training."
 QUOTED_ERM = "The published ERM trains all layers; ours trains the last one, as ULE does, in a row of its own."
 
@@ -90,6 +95,39 @@ TABLE_1 = Table(
     "example, whose network the paper has, and a rate that falls to zero: then ERM is about as right as published. One "
     "image in twelve is held out. lambda is 0.1, 0.05 and 0.02 for the three sets: the smallest of those tried that "
     "costs at most one point of accuracy on held-out images. How Eq. 1 to 3 are read is told in methods/ule.py.",
+)  # fmt: skip
+
+LAMBDAS = tuple(step / 10 for step in range(1, 10))  # section 4: steps of 0.1; of the ends one ignores the labels
+PROTOCOL = ("erm=adadelta", "erm.schedule=cosine", "erm.epochs=10")
+
+
+def table_1_paper() -> tuple[Cell, ...]:
+    """Table 1 by section 3 and 4: both terms brought to the same size, lambda on the grid, a row for each of them.
+
+    The paper takes the lambda with the best worst group of validation data. Digits whose shortcut never fails have no
+    such groups, so that a choice would be one of training accuracy or of the test set: all values are shown.
+    """
+    cells = []
+    for trained, tested, data, settings, test, in_training, in_test in DIGITS:
+        row = f"{trained}, tested on {tested}"
+        plain = Setup("erm", data, "cnn2", (*settings, *PROTOCOL))
+        for column, published, measure in (("train", in_training, Trained()), ("test", in_test, Score(test))):
+            cells.append(Cell(f"{row}, ERM", column, published[0], None, plain, measure))
+        for lam in LAMBDAS:
+            setup = Setup("ule", data, "cnn2", (*settings, *PROTOCOL, "scale=equal", f"lam={lam}"))
+            for column, published, measure in (("train", in_training, Trained()), ("test", in_test, Score(test))):
+                cells.append(Cell(f"{row}, ULE, lambda {lam}", column, published[1], None, setup, measure))
+    return tuple(cells)
+
+
+TABLE_1_PAPER = Table(
+    "ule", "table1-paper", "A code and colours in MNIST, by the paper's own protocol", table_1_paper(),
+    quick=("data.base=mini", "erm.epochs=1"),
+    differs="Ten epochs where the paper has 300 (--set erm.epochs=300). Both terms of Eq. 3 have the size of "
+    "cross-entropy at every step (section 3: \"normalised to the same order of magnitude\"), and lambda goes through "
+    "section 4's grid. Which of its values the paper's Table 1 has is not said, and neither are optimiser, rate and "
+    "batch size: those of PyTorch's MNIST example are used. Table 1 itself (ule/table1) has the reading that was found "
+    "to work: terms as they are, lambda below the grid's smallest.",
 )  # fmt: skip
 
 TABLE_2 = Table(
@@ -217,4 +255,4 @@ TABLE_8 = Table(
     differs=OPEN,
 )  # fmt: skip
 
-TABLES = (TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_7, TABLE_8)
+TABLES = (TABLE_1, TABLE_1_PAPER, TABLE_2, TABLE_3, TABLE_4, TABLE_7, TABLE_8)

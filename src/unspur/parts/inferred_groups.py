@@ -54,16 +54,25 @@ def all_logits(model: nn.Module, split: Split, session: Session) -> Tensor:
 class BestRound(Carry):
     """Remembers the weights with the highest accuracy in the worst validation group, of equal ones the first.
 
-    With ``mean`` it is the mean over groups. Without validation groups the last weights are the result.
+    With ``mean`` it is the mean over groups. Without validation groups the last weights are the result. The log has the
+    accuracy that counts as ``shown``.
     """
 
     saved: ClassVar[tuple[str, ...]] = ("best",)
     judges: ClassVar[bool] = True
 
     def __init__(
-        self, model: nn.Module, val: Split | None, group: Tensor | None, session: Session, *, mean: bool = False
+        self,
+        model: nn.Module,
+        val: Split | None,
+        group: Tensor | None,
+        session: Session,
+        *,
+        mean: bool = False,
+        shown: str = "val_inferred_groups",
     ) -> None:
         self.model, self.val, self.group, self.session, self.mean = model, val, group, session, mean
+        self.shown = shown
         self.best: dict[str, Any] = {}
 
     def figures(self) -> Mapping[str, Any]:
@@ -76,7 +85,7 @@ class BestRound(Carry):
         if not self.best or score > self.best["score"]:
             weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
             self.best = {"score": score, "model": weights}
-        return {"val_inferred_groups": score}
+        return {self.shown: score}
 
     def restore(self) -> float | None:
         """Give the model its best weights back; what they were chosen by."""

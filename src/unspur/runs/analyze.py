@@ -12,12 +12,12 @@ from unspur.core.shapes import checked
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import require, unknown
-from unspur.evaluation.analysis import SAMPLES, analyse, lacks_shortcut
+from unspur.evaluation.analysis import SAMPLES, EpochRatios, analyse, lacks_shortcut
 from unspur.evaluation.figures import AnalysisBlock
 from unspur.runs.folder import Run
 
 FILE = "analysis.json"
-FORMAT = 4  # of that file; another number wherever a figure begins to mean something else
+FORMAT = 5  # of that file; another number wherever a figure is added or begins to mean something else
 MAPS_FILE = "artifacts/attributions.safetensors"  # of some test images: their numbers, answers and maps
 
 
@@ -66,7 +66,7 @@ def analyze(
         data,
         name,
         stored.config.data.regions(data.sample_shape),
-        loss_ratios=[line["loss_ratio"] for line in stored.kept_log() if "loss_ratio" in line],  # each epoch's largest
+        loss_ratios=_loss_ratios(stored),
         foreground=foreground,
         around=around,
         samples=samples,
@@ -85,6 +85,12 @@ def analyze(
     }
     write_json(folder / FILE, found)
     return found
+
+
+def _loss_ratios(stored: Run) -> list[EpochRatios]:
+    """The loss ratios of each epoch of a training that noted them; early versions noted an epoch's largest alone."""
+    lines = [line for line in stored.kept_log() if "loss_ratio" in line]
+    return [EpochRatios(line["loss_ratio"], line.get("loss_ratios") or []) for line in lines]
 
 
 def usual_test(data: Dataset) -> str:

@@ -17,7 +17,7 @@ from unspur.core.progress import Progress, ProgressBar, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
-from unspur.evaluation.attribution_observer import Attributions
+from unspur.evaluation.attribution_observer import AttributionMaps, Attributions
 from unspur.evaluation.scores import Predictions
 from unspur.methods.base import Fit
 from unspur.methods.facts import Facts
@@ -25,7 +25,7 @@ from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import doubts
-from unspur.runs.folder import RESULT, Run
+from unspur.runs.folder import FOLLOWED, RESULT, Run
 from unspur.runs.machines import require_devices, require_torchrun
 from unspur.runs.result import ENDED, Result, Status
 from unspur.runs.result_warnings import (
@@ -73,7 +73,8 @@ def run(
     loaded = Loaded.of(config, files or DataFiles(data_dir))
     config.method.require(loaded.model, loaded.data.train, loaded.data.val, devices * nodes)
     if follow is not None:
-        _followed(config, loaded.data, follow).check(loaded.model)
+        for observer in _followed(stored, loaded.data, follow):
+            observer.check(loaded.model)
     if nodes > 1:
         fabric = fabric_for(config, devices=devices, num_nodes=nodes, strategy="ddp")
         return _on_machines(fabric, stored, loaded, bool(progress), follow, say)
@@ -138,8 +139,14 @@ def fabric_for(config: Config, **options: Any) -> Fabric:
     return Fabric(accelerator="auto", precision="bf16-mixed" if mixed else "32-true", **{"devices": 1, **options})
 
 
-def _followed(config: Config, data: Dataset, neuron: int) -> Attributions:
-    return Attributions(data.train, config.data.regions(data.sample_shape), neuron, config.seed)
+def _followed(stored: Run, data: Dataset, neuron: int) -> list[Attributions | AttributionMaps]:
+    """What looks on: shares and the neuron's use where class and shortcut have places, and maps of images."""
+    config, images = stored.config, len(data.sample_shape) == 3
+    regions = config.data.regions(data.sample_shape)
+    maps = [AttributionMaps(data.train, stored.folder / FOLLOWED, config.seed)] if images else []
+    if maps and "spurious" not in regions:
+        return [*maps]
+    return [Attributions(data.train, regions, neuron, config.seed), *maps]
 
 
 def _work(
@@ -173,7 +180,7 @@ def _train_and_score(
 
     with bar or contextlib.nullcontext():
         data, model = load()
-        followed = [] if follow is None else [_followed(config, data, follow)]
+        followed = [] if follow is None else _followed(stored, data, follow)
         session.observer = Together([Dynamics(data.train), *followed])
         try:
             fit = config.method.fit(model, data.train, val=data.val, seed=config.seed, session=session)

@@ -61,6 +61,16 @@ def maps_of(
     return torch.cat(parts)
 
 
+def covered_by_maps(model: nn.Module, sample_shape: torch.Size, least: int = FINE) -> tuple[int, int]:
+    """The pixels of an image's middle that its class-activation map lies over, rows and columns.
+
+    Convolutions without padding leave the edges out: the 8x8 cells of `small_cnn` are two pixels apart and lie over
+    16 of 28, the outermost 6.5 pixels from the edge. Stretched over the whole image, they show a mark 3 to 8 pixels
+    from the corner up to 5 pixels away from where it is.
+    """
+    return map_layer(model, sample_shape, least).covered
+
+
 def coarse_warnings(model: nn.Module, sample_shape: torch.Size, least: int = FINE) -> list[str]:
     """A sentence if maps of ``least`` rows and columns are not of the network's last layer, or cannot be had."""
     last, used = (map_layer(model, sample_shape, cells) for cells in (1, least))

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from unspur.data.masks import BitMask, BothMasks, MapMask, Mask, SoftMask, upsampled
+from unspur.data.masks import BitMask, BothMasks, GrownMask, MapMask, Mask, SoftMask, grown, upsampled
 from unspur.errors import require
 
 PART = 256  # maps that are up-sampled at a time: few enough for a processor's cache
@@ -91,33 +91,44 @@ def soften(maps: Tensor, size: tuple[int, ...]) -> SoftMask:
     return SoftMask(255 - _bytes(maps), size)
 
 
-def hide(threshold: Hard, maps: Tensor, size: tuple[int, ...], before: Mask | None = None) -> Mask:
+def hide(
+    threshold: Hard,
+    maps: Tensor,
+    size: tuple[int, ...],
+    before: Mask | None = None,
+    covered: tuple[int, ...] | None = None,
+    grow: int = 0,
+) -> Mask:
     """What ``threshold`` hides of samples of ``size``, added to what was hidden ``before``.
 
-    Maps are scaled to bytes, each to its own peak. A mask that would hide a whole sample leaves that sample as it was:
-    there would be nothing left to learn from.
+    Maps are scaled to bytes, each to its own peak. They lie over all of a sample, or over the ``covered`` pixels of its
+    middle. What exceeds the threshold is grown by ``grow`` pixels. A mask that would hide a whole sample leaves that
+    sample as it was: there would be nothing left to learn from.
     """
     coarse = _bytes(maps)
     parts = torch.arange(len(maps)).split(PART)
-    overall = _overall(coarse, size) if isinstance(threshold, DatasetMean) else math.nan
+    overall = _overall(coarse, size, covered) if isinstance(threshold, DatasetMean) else math.nan
     levels = []
     for part in parts:
-        fine = upsampled(coarse[part], size)
+        fine = upsampled(coarse[part], size, covered)
         level = threshold.level(fine, overall) * (1 + ROUNDING)
+        hidden = fine > level.reshape(-1, *[1] * (fine.ndim - 1))
+        hidden = grown(hidden.float(), grow) > 0 if grow else hidden
         if before is not None:
-            fine = fine.masked_fill(before.keep(part) == 0, torch.inf)
-        everything = fine.flatten(1).amin(1) > level
-        levels.append(level.masked_fill(everything, torch.inf))
-    mask: Mask = MapMask(coarse, torch.cat(levels), size)
+            hidden = hidden | (before.keep(part) == 0)
+        levels.append(level.masked_fill(hidden.flatten(1).all(1), torch.inf))
+    mask: Mask = MapMask(coarse, torch.cat(levels), size, covered)
+    if grow:
+        mask = GrownMask(mask, grow)
     if coarse.shape[1:] == size:  # not coarse at all: a bit a pixel is less than a byte
         mask = BitMask(torch.cat([BitMask.of(mask.keep(part) == 0).bits for part in parts]), size)
     return mask if before is None else BothMasks(before, mask)
 
 
-def _overall(coarse: Tensor, size: tuple[int, ...]) -> float:
+def _overall(coarse: Tensor, size: tuple[int, ...], covered: tuple[int, ...] | None) -> float:
     """The mean of all maps, up-sampled to ``size``."""
     parts = coarse.split(PART)
-    total = sum(float(upsampled(part, size).sum(dtype=torch.float64)) for part in parts)
+    total = sum(float(upsampled(part, size, covered).sum(dtype=torch.float64)) for part in parts)
     return total / (len(coarse) * torch.Size(size).numel())
 
 

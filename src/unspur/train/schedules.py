@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from unspur.core.options import added
 from unspur.errors import require
 
 
@@ -57,17 +58,25 @@ class MultiStep:
 
 @dataclass(frozen=True)
 class Drop:
-    """Multiply the rate by a factor once, after a number of steps (large-LR D.4, Figures 22 and 28)."""
+    """Multiply the rate by a factor after a number of steps: once (large-LR D.4, Figures 22 and 28), or each time.
+
+    >>> [Drop(after=600, again=True).factor(0, 9, step) for step in (599, 600, 1199, 1200)] == [1, 0.1, 0.1, 0.1**2]
+    True
+    """
 
     name: ClassVar[str] = "drop"
     after: int = 1000  # steps at the full rate
     gamma: float = 0.1  # what the rate is multiplied with afterwards
+    again: bool = added(False)  # whether it is multiplied again after each further such number of steps
 
     def __post_init__(self) -> None:
-        require(self.after >= 0, f"schedule.after must be at least 0 steps but got {self.after}.")
+        least = 1 if self.again else 0
+        require(self.after >= least, f"schedule.after must be at least {least} steps but got {self.after}.")
         _require_factor(self.gamma)
 
     def factor(self, epoch: float, epochs: int, step: int) -> float:
+        if self.again:
+            return float(self.gamma ** (step // self.after))
         return 1.0 if step < self.after else self.gamma
 
 

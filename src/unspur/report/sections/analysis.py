@@ -21,8 +21,9 @@ from unspur.runs.analyze import FILE, MAPS_FILE, read_analysis
 
 MEANINGS = {
     "prunability": "accuracy left after pruning nodes or kernels, mean over shares from 0 to 0.9 (1: nothing is lost)",
-    "column prunability": "the same after pruning all weights that read an input",
-    "weight prunability": "the same after pruning single weights",
+    "worst-group prunability": "the same by the accuracy of the group that is worst at each share",
+    "column prunability": "prunability by all weights that read an input",
+    "weight prunability": "prunability by single weights",
     "activation compressibility": "how well the largest tenth of penultimate activations stands for all (1: wholly)",
     "activation sparsity": "share of penultimate activations that are zero",
     "activation PQ-index": "unevenness of penultimate activations (0: all alike)",
@@ -37,6 +38,7 @@ MEANINGS = {
     "background attribution": "share of it outside the objects, over images that show any",
     "attribution entropy": "how widely it is spread, in nats",
     "max loss ratio": "largest share of a batch's loss that its bias-conflicting samples had in training",
+    "early loss ratio": "mean share of a batch's loss that they had in the first five epochs",
     "aligned / conflicting loss": "mean training loss of aligned samples over that of conflicting ones",
     "parameter norm": "length of all parameters as one vector",
     "logit norm": "mean length of the logits",

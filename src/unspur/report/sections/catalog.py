@@ -10,6 +10,7 @@ from unspur.report.sections.before_after import BEFORE_AFTER
 from unspur.report.sections.data_set import DATA_SET
 from unspur.report.sections.embedding import EMBEDDING
 from unspur.report.sections.facts import FACTS
+from unspur.report.sections.followed import FOLLOWED_MAPS
 from unspur.report.sections.gallery import GALLERY
 from unspur.report.sections.grid_search import GRID_SEARCH
 from unspur.report.sections.headline import HEADLINE
@@ -45,6 +46,7 @@ RUN: tuple[Section[RunContext], ...] = (
     SELECTION,
     EMBEDDING,
     TRAINING,
+    FOLLOWED_MAPS,
     GRID_SEARCH,
     FACTS,
     HOW_MADE,

@@ -1,0 +1,200 @@
+"""Every cell of the four papers' tables that can be run, ours beside theirs; see make_results.py.
+
+A cell is **at** its published value within one published deviation, or where none is given when it rounds to the same
+printed digits; else **above** (better) or **below** (worse). Of errors the smaller is the better. Other people's
+methods, which are quoted and not run, are not listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from large_lr_tables import SCORES, accuracy_name, published
+
+from unspur.papers.large_lr import HEADS
+from unspur.papers.reproduce import TABLES
+from unspur.papers.table import Cell, Table
+
+RESULTS = Path(__file__).parents[1] / "results"
+# The same published cells again, in parts or by another protocol: not counted twice.
+PARTS = ("large_lr/table1-*", "large_lr/table2-*", "dcwp/table1-short", "dcwp/table1-mining", "ule/table1-paper")
+# Sets whose images are made here or free to download without an account; all others need one.
+AT_HAND = (
+    "biased_mnist", "mnist", "mnist_sc", "colored_mnist", "double_mnist", "mnist_cifar", "corrupted_cifar10", "cifar10",
+    "parity", "moon_star",
+)  # fmt: skip
+
+
+class Source(NamedTuple):
+    """A file of results/ that has values of a table, and what its runs are instead of the paper's."""
+
+    file: str
+    instead: str = ""
+
+
+SHORT_CIFAR = "CIFAR-10 as JPEG, 8 epochs instead of 300, one seed"
+SOURCES: dict[str, tuple[Source, ...]] = {  # of a table whose file is not called as it is; the first that has a value
+    "masktune/table4": (Source("masktune-table4", SHORT_CIFAR),),
+    "masktune/table5": (
+        Source("masktune-table5-authors"),
+        Source("masktune-table5", "squares drawn as the text says, not as the authors' code does"),
+    ),
+    "masktune/table7": (Source("masktune-table7", SHORT_CIFAR),),
+    "dcwp/table1": (
+        Source("dcwp-table1"),
+        Source("dcwp-table1-short", "a short schedule, without ImageNet weights, CIFAR-10 as JPEG"),
+    ),
+    "dcwp/table2": (Source("dcwp-table2", "half the steps of mask training, a third of those of fine-tuning"),),
+    "large_lr/table2": (
+        Source("large_lr-table2-colored_mnist", "a narrow CNN on 10,000 images in the place of ResNet-18 on 60,000"),
+    ),
+}
+NARROW = "a CNN with a quarter of its channels, lower rates than the published highest"
+SWEEPS_INSTEAD = {"cnn": NARROW, "resnet18": "10,000 images, at most 20 epochs, one seed", "fcn": ""}
+
+
+class Ours(NamedTuple):
+    """A measured value, over so many seeds, and what stands in the paper's place."""
+
+    value: float
+    seeds: int
+    instead: str
+
+
+class Line(NamedTuple):
+    """A cell as a line of the page."""
+
+    table: str
+    cell: Cell
+    ours: Ours | None
+    verdict: str  # at, above, below, or not run
+    reason: str
+
+
+def verdict(ours: float, theirs: float, deviation: float | None, *, less_is_better: bool = False) -> str:
+    """Whether a value is at the published one, above (better) or below (worse).
+
+    >>> verdict(97.2, 97.0, 0.1), verdict(96.95, 97.0, 0.1), verdict(96.8, 97.0, 0.1)
+    ('above', 'at', 'below')
+    >>> verdict(98.6, 99, None), verdict(98.4, 99, None), verdict(5.0, 6.0, None, less_is_better=True)
+    ('at', 'below', 'above')
+    """
+    gap = (theirs - ours) if less_is_better else (ours - theirs)
+    half_a_digit = 0.5 * 10.0 ** Decimal(f"{theirs:g}").as_tuple().exponent  # type: ignore[operator]
+    allowed = half_a_digit if deviation is None else deviation
+    if abs(gap) <= allowed + 1e-9:
+        return "at"
+    return "above" if gap > 0 else "below"
+
+
+def _read(name: str) -> dict[str, Any] | None:
+    file = RESULTS / f"{name}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def _sweep_values() -> dict[tuple[str, str], Ours]:
+    """Table 1 of the large rates from its sweeps: the lowest and highest mean over usable rates."""
+    heads = {"unbiased accuracy": "Test Acc.", "class separation": "Class Sep.", **HEADS}
+    found = {}
+    for name, (data, model, _) in published().items():
+        sweep = _read(f"large-lr/{name}")
+        usable = [point["scores"] for point in sweep["points"] if point["usable"]] if sweep else []
+        instead = SWEEPS_INSTEAD.get(name.rpartition("-")[2], "")
+        for score in SCORES if usable else ():
+            own = accuracy_name(usable[0]) if score == "unbiased accuracy" else score
+            spreads = sorted((scores[own] for scores in usable), key=lambda spread: float(spread["mean"]))
+            for word, spread in (("min", spreads[0]), ("max", spreads[-1])):
+                value = spread["mean"] * (100 if score.endswith("accuracy") else 1)
+                found[f"{data}, {model}", f"{heads[score]} {word}"] = Ours(value, spread["n"], instead)
+    return found
+
+
+def measured(table: Table) -> dict[tuple[str, str], Ours]:
+    """The values that results/ has of a table's cells, by row and column."""
+    if table.key == "large_lr/table1":
+        return _sweep_values()
+    found: dict[tuple[str, str], Ours] = {}
+    for file, instead in SOURCES.get(table.key, (Source(table.key.replace("/", "-")),)):
+        for cell in (_read(file) or {"cells": ()})["cells"]:
+            if cell["values"]:
+                found.setdefault((cell["row"], cell["column"]), Ours(cell["ours"], len(cell["values"]), instead))
+    return found
+
+
+def why_not_run(cell: Cell) -> str:
+    """What a cell that was not run waits for."""
+    sets = sorted({setup.data for setup in cell.setups} - set(AT_HAND))
+    if sets:
+        return f"needs {', '.join(sets)}"
+    if any(setting.startswith("arch.weights=") for setup in cell.setups for setting in setup.settings):
+        return "needs published weights"
+    return "time"
+
+
+def reason_of(reasons: Mapping[str, str], table: str, cell: Cell) -> str:
+    """Why a cell is below: the first pattern of `TABLE|ROW|COLUMN` in results/shortfalls.json that fits."""
+    name = f"{table}|{cell.row}|{cell.column}"
+    return next((why for pattern, why in reasons.items() if fnmatch(name, pattern)), "")
+
+
+def lines() -> Iterator[Line]:
+    """Every cell that has a published value and a configuration to run."""
+    reasons: dict[str, str] = _read("shortfalls") or {}
+    for key, table in TABLES.items():
+        if any(fnmatch(key, part) for part in PARTS):
+            continue
+        values = measured(table)
+        for cell in table.cells:
+            if not cell.setups or cell.published is None:
+                continue
+            ours = values.get((cell.row, cell.column))
+            if ours is None:
+                yield Line(key, cell, None, "not run", why_not_run(cell))
+                continue
+            less = cell.column.endswith("error")
+            word = verdict(ours.value, cell.published, cell.deviation, less_is_better=less)
+            parts = [ours.instead, reason_of(reasons, key, cell) if word == "below" else ""]
+            yield Line(key, cell, ours, word, "; ".join(part for part in parts if part))
+
+
+def page() -> list[str]:
+    """A table for each published one, and the shares at the end."""
+    found, text = list(lines()), []
+    for key in dict.fromkeys(line.table for line in found):
+        text += ["", f"## {key}", "", TABLES[key].caption + ".", ""]
+        text += ["| row | column | published | ours | verdict | reason |", "| --- |" + " --- |" * 5]
+        text += [_row(line) for line in found if line.table == key]
+    return [*text, "", "## Sum", "", *_sum(found)]
+
+
+def _row(line: Line) -> str:
+    cell = line.cell
+    theirs = f"{cell.published:g}" + (f" ± {cell.deviation:g}" if cell.deviation is not None else "")
+    ours = "" if line.ours is None else f"{line.ours.value:.4g} ({line.ours.seeds})"
+    return f"| {cell.row} | {cell.column} | {theirs} | {ours} | {line.verdict} | {line.reason} |"
+
+
+def _sum(found: list[Line]) -> Iterator[str]:
+    yield "| cells | run | at | above | below | at or above |"
+    yield "| --- |" + " --- |" * 5
+    kinds = {
+        "with the paper's network and data": [line for line in found if line.ours and not line.ours.instead],
+        "with something else in their place": [line for line in found if line.ours and line.ours.instead],
+        "all that were run": [line for line in found if line.ours],
+    }
+    for name, own in kinds.items():
+        counts = [sum(line.verdict == word for line in own) for word in ("at", "above", "below")]
+        share = f"{100 * sum(counts[:2]) / len(own):.0f} %" if own else ""
+        yield f"| {name} | {len(own)} | {' | '.join(map(str, counts))} | {share} |"
+    yield ""
+    not_run = [line for line in found if line.ours is None]
+    waiting = sum(line.reason == "time" for line in not_run)
+    yield (
+        f"Of {len(found)} cells {len(not_run)} were not run: {waiting} could be run with the data at hand and wait for "
+        f"time, {len(not_run) - waiting} need data or weights that are not."
+    )
