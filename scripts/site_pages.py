@@ -39,6 +39,7 @@ REFERENCE = {
 }
 RESULTS = {
     "tables": "results/README.md",
+    "cells": "results/cells.md",
     "masktune": "results/notes/masktune.md",
     "dcwp": "results/notes/dcwp.md",
     "ule": "results/notes/ule.md",
