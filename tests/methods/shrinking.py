@@ -11,7 +11,7 @@ from unspur.models.classifier import Classifier
 SMALL = {
     "epochs": 2,
     "steps": 4,
-    "anneal": 3,
+    "anneal": 1,
     "tries": 3,
     "iterations": 2,
     "every": 2,
