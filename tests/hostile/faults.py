@@ -42,6 +42,7 @@ class Ended(NamedTuple):
     code: int  # negative: killed by that signal
     said: str
     operations: list[str]
+    killed: bool  # whether it, or a process that it had started, was killed
 
 
 def in_process(work: Callable[[], int], folder: Path, fault: Fault, limit: int | None = None) -> Ended:
@@ -62,7 +63,7 @@ def in_process(work: Callable[[], int], folder: Path, fault: Fault, limit: int |
     _, status = os.waitpid(child, 0)
     operations = [line[2:] for line in lines if line.startswith("o ")]
     said = "\n".join(line[2:] for line in lines if line.startswith("s "))
-    return Ended(os.waitstatus_to_exitcode(status), said, operations)
+    return Ended(os.waitstatus_to_exitcode(status), said, operations, "k" in lines)
 
 
 def _child(work: Callable[[], int], folder: Path, fault: Fault, limit: int | None, notes: int) -> None:
@@ -99,6 +100,7 @@ def arrange(folder: Path, fault: Fault, notes: int) -> None:
         counted[:8] = count.to_bytes(8, "little")
         os.write(notes, f"o {event} {path[len(below) :]}\n".encode(errors="replace"))
         if fault.kind == "kill" and count == fault.at:
+            os.write(notes, b"k\n")
             os.kill(os.getpid(), signal.SIGKILL)
         if fault.kind == "full" and fault.at and count >= fault.at and event in GROWS:
             raise OSError(errno.ENOSPC, "No space left on device", path)

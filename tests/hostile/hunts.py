@@ -100,12 +100,14 @@ def whole(hunted: Hunted, folder: Path) -> tuple[list[str], dict[str, object]]:
 def killed(hunted: Hunted, folder: Path, places: Iterable[int], expected: dict[str, object]) -> Found:
     """Kill it before each of the operations at ``places``, start it again and compare what is left."""
     faults = [(f"before operation {place}", Fault("kill", place), None) for place in places]
-    return _faulted(hunted, folder, faults, expected, lambda ended: ended.code == -signal.SIGKILL or _reported(ended))
+    return _faulted(hunted, folder, faults, expected, _killed)
 
 
-def _reported(ended: Ended) -> bool:
-    """A process among several was killed, and the one that waited for it says so."""
-    return ended.code == 1 and "killed by SIGKILL" in ended.said and "Traceback" not in ended.said
+def _killed(ended: Ended) -> bool:
+    """It was killed; or a process among several, and the one that waited for it says so or had nothing left to do."""
+    reported = "killed by SIGKILL" in ended.said and "Traceback" not in ended.said
+    outlived = ended.code == 0 or (ended.code == 1 and reported)
+    return ended.killed and (ended.code == -signal.SIGKILL or outlived)
 
 
 def starved(
