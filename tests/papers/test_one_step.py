@@ -8,12 +8,13 @@ import torch
 
 from data import cifar_copies, copies
 from unspur.data.files.fetch import DataFiles
-from unspur.data.sets import svhn
+from unspur.data.sets import cifar_files, svhn
 from unspur.models.base import head_of
 from unspur.models.torchvision_compat import import_torchvision
 from unspur.papers.reproduce import TABLES
 
-ONCE = {"epochs": 1, "steps": 1, "batch_size": 4, "anneal": 0}  # fields that say how long something trains
+# Fields that say how long something trains, and after how much of it at the full rate.
+ONCE = {"epochs": 1, "steps": 1, "batch_size": 4, "anneal": 0, "warmup": 0.0}
 TINY = ["data.cifar=jpeg", "data.val=10"]
 # What lets a set be loaded here: digits that ship with the package, copies of a few images, no downloads.
 SMALLER = {
@@ -23,6 +24,8 @@ SMALLER = {
     "bffhq": ["data.size=32"],
     "mnist_cifar": [*TINY, "data.base=mini"],
     "svhn": ["data.val=10"],
+    "cifar100": ["data.val=10"],
+    "imagenet": ["data.size=64", "data.val=0.2"],
     **{name: ["data.size=64"] for name in ("celeba", "spawrious", "urbancars", "waterbirds")},
 }
 
@@ -57,6 +60,7 @@ def root(tmp_path_factory):
     copies.spawrious(root / "spawrious224")
     copies.in9(root / "in9")
     copies.cats_vs_dogs(root / "cats_vs_dogs", kaggle=True)
+    copies.imagenet(root / "imagenet")
     cifar_copies.jpeg_file(root / "cifar10" / "cifar10_jpeg.npz", 60, test=10)
     return root
 
@@ -88,6 +92,13 @@ def test_a_step_of_every_setup(setup, root, monkeypatch):
         pytest.importorskip("scipy.io")
         files = copies.svhn(root / "svhn")
         monkeypatch.setattr(svhn, "FILES", dataclasses.replace(svhn.FILES, files=files))
+    if setup.data == "cifar100":
+        rows, labels = cifar_copies.pictures(0, 60)
+        published = {
+            f"{part}.bin": cifar_copies.binary_batch(rows, labels, coarse=labels) for part in ("train", "test")
+        }
+        cifar_copies.put(root / "cifar100", published)
+        monkeypatch.setattr(cifar_files, "CIFAR100", cifar_copies.small(cifar_files.CIFAR100, published))
     more = list(SMALLER.get(setup.data, []))
     for key in ("arch.weights=", "student_weights="):
         if any(setting.startswith(key) for setting in setup.settings):

@@ -131,7 +131,7 @@ def test_a_mistake_ends_the_command_with_2_and_writes_nothing(tmp_path, monkeypa
     with pytest.raises(SystemExit) as ended:
         main()
     said = capsys.readouterr()
-    assert ended.value.code == 2 and said.out == ""
+    assert ended.value.code == 2 and set(json.loads(said.out)) == {"error", "see"}
     assert said.err.startswith("Error: Unknown key 'erm.rate'. Did you mean 'erm.")
     assert not (tmp_path / "out").exists()
 

@@ -14,6 +14,7 @@ from unspur.core.shapes import checked, shortened
 from unspur.errors import UnspurError, unknown
 
 T = TypeVar("T")
+LARGEST = 2**63  # numbers beyond it, infinity among them, fit into no tensor or no JSON
 
 
 class Option(NamedTuple):
@@ -109,6 +110,9 @@ def parse(text: str, hint: Any) -> Any:
 
     >>> parse("0.1", float | None), parse("none", float | None), parse("1,2", tuple[int, ...])
     (0.1, None, (1, 2))
+    >>> parse("inf", float)
+    Traceback (most recent call last):
+    ValueError: a number
     """
     choices = _choices(hint)
     choices.sort(key=lambda choice: choice is not type(None))  # "none" is text too, but not meant so
@@ -208,7 +212,10 @@ def _parse_one(text: str, hint: Any) -> Any:
         return tuple(_parse_one(part.strip(), get_args(hint)[0]) for part in text.split(",") if part.strip())
     if dataclasses.is_dataclass(hint):
         return _make_named(hint, text)
-    return hint(text)
+    value = hint(text)
+    if isinstance(value, int | float) and not abs(value) < LARGEST:  # nor a number that is none
+        raise ValueError
+    return value
 
 
 def _make_named(cls: Any, text: str) -> Any:
