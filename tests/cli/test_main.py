@@ -55,7 +55,7 @@ TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epoch
         (["train", "erm", "mnist", "--set", "precison=bf16"], "Did you mean 'precision'"),
         (["train", "erm"], "Missing argument 'DATASET'."),
         (["train", "masktune", "mnist", "--set", "finetune_lr=-1"], "finetune_lr must be above 0 and at most 3.4e+38"),
-        (["train", "randmask", "mnist", "--set", "finetune_lr=nan"], "but got nan."),
+        (["train", "randmask", "mnist", "--set", "finetune_lr=nan"], "but got 'nan'."),
         (["train", "erm", "parity", "--set", "data.train=1000000000000"], "samples of parity need 252.0 TB of memory"),
         (["train", "erm", "moon_star", "--set", "data.test=1000000000000"], "lower data.train, data.val or data.test"),
         (["train", "erm", "parity", "--set", "arch.width=100000000"], "weights of fcn need 120000.0 TB of memory"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import re
 import types
 import typing
@@ -14,7 +15,7 @@ from unspur.core.shapes import checked, shortened
 from unspur.errors import UnspurError, unknown
 
 T = TypeVar("T")
-LARGEST = 2**63  # numbers beyond it, infinity among them, fit into no tensor or no JSON
+LARGEST = 2**63 - 1  # whole numbers beyond it fit into no tensor, and infinity into no JSON
 
 
 class Option(NamedTuple):
@@ -213,7 +214,7 @@ def _parse_one(text: str, hint: Any) -> Any:
     if dataclasses.is_dataclass(hint):
         return _make_named(hint, text)
     value = hint(text)
-    if isinstance(value, int | float) and not abs(value) < LARGEST:  # nor a number that is none
+    if (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, int) and abs(value) > LARGEST):
         raise ValueError
     return value
 
