@@ -47,6 +47,7 @@ RESULTS = {
     "large-lr-tables": "results/large-lr/README.md",
     "compared": "results/notes/compare.md",
     "reliability": "results/reliability.md",
+    "first-steps": "results/first-steps.md",
     "benchmarks": "results/benchmarks.md",
 }
 DEVELOP = {
