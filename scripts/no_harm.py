@@ -5,7 +5,7 @@
 Pairs of CIFAR-10 (JPEG) classes, 600 images each, enlarged to 96 pixels, whose backgrounds differ as they do in any
 photographs; and digits. The repair audits, tries and chooses as `unspur repair FOLDER` does, on a third of the images
 held out for it (data.val=0.3). Accuracy is that on the test images, which nothing is chosen by. A repair that has ended
-is read and not repeated. Writes results/no-harm.json; `make results` then writes the table.
+is read and not repeated. Writes results/no-harm.json.
 """
 
 from __future__ import annotations

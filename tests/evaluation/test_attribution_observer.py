@@ -9,11 +9,11 @@ from unspur.core.files import read_tensors
 from unspur.data.base import Split
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
-from unspur.evaluation.attribution_observer import Attributions
+from unspur.evaluation.attribution_observer import FOLLOWED, Attributions
 from unspur.report.runs_page import write_report
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
-from unspur.runs.folder import FOLLOWED, Run
+from unspur.runs.folder import Run
 from unspur.saliency.attributions import integrated_gradients
 from unspur.train.loop import train
 from unspur.train.observers import Dynamics, Together

@@ -20,7 +20,8 @@ from unspur.saliency.attributions import integrated_gradients, neuron_attributio
 from unspur.train.moments import Moment
 
 SAMPLES = 50  # training samples whose attributions are looked at
-FOLLOWED = 6  # of these, whose maps are kept
+MAPPED = 6  # of these, whose maps are kept
+FOLLOWED = "artifacts/followed"  # in a run's folder: a file of maps for each epoch
 EVERY = 20  # steps from one look at the neuron to the next, from the first of an epoch on
 
 
@@ -112,7 +113,7 @@ class AttributionMaps:
 
     def __init__(self, train: Split, folder: Path, seed: int) -> None:
         self._folder = folder
-        self._index = torch.randperm(len(train), generator=stream(seed, "follow"))[:FOLLOWED]
+        self._index = torch.randperm(len(train), generator=stream(seed, "follow"))[:MAPPED]
         self._x = train.batch(self._index).x
         self._last: Moment | None = None
 

@@ -109,14 +109,14 @@ def table_1_paper() -> tuple[Cell, ...]:
     """
     cells = []
     for trained, tested, data, settings, test, in_training, in_test in DIGITS:
-        row = f"{trained}, tested on {tested}"
-        plain = Setup("erm", data, "cnn2", (*settings, *PROTOCOL))
-        for column, published, measure in (("train", in_training, Trained()), ("test", in_test, Score(test))):
-            cells.append(Cell(f"{row}, ERM", column, published[0], None, plain, measure))
+        setups = {"ERM": Setup("erm", data, "cnn2", (*settings, *PROTOCOL))}
         for lam in LAMBDAS:
-            setup = Setup("ule", data, "cnn2", (*settings, *PROTOCOL, "scale=equal", f"lam={lam}"))
+            own = (*PROTOCOL, "scale=equal", f"lam={lam}")
+            setups[f"ULE, lambda {lam}"] = Setup("ule", data, "cnn2", (*settings, *own))
+        for name, setup in setups.items():
+            row, place = f"{trained}, tested on {tested}, {name}", int(setup.method == "ule")
             for column, published, measure in (("train", in_training, Trained()), ("test", in_test, Score(test))):
-                cells.append(Cell(f"{row}, ULE, lambda {lam}", column, published[1], None, setup, measure))
+                cells.append(Cell(row, column, published[place], None, setup, measure))
     return tuple(cells)
 
 

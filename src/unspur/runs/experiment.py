@@ -17,7 +17,7 @@ from unspur.core.progress import Progress, ProgressBar, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import Diverged, RunFailed, UnspurError
-from unspur.evaluation.attribution_observer import AttributionMaps, Attributions
+from unspur.evaluation.attribution_observer import FOLLOWED, AttributionMaps, Attributions
 from unspur.evaluation.scores import Predictions
 from unspur.methods.base import Fit
 from unspur.methods.facts import Facts
@@ -25,7 +25,7 @@ from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import doubts
-from unspur.runs.folder import FOLLOWED, RESULT, Run
+from unspur.runs.folder import RESULT, Run
 from unspur.runs.machines import require_devices, require_torchrun
 from unspur.runs.result import ENDED, Result, Status
 from unspur.runs.result_warnings import (

@@ -38,7 +38,6 @@ from unspur.train.session import CHECKPOINTS, LOG
 from unspur.version import __version__, commit
 
 RESULT = "result"  # the name of the last model, beside those of its stages
-FOLLOWED = "artifacts/followed"  # a file for each epoch of a run with --follow: maps of some training images
 LOGITS = "artifacts/logits.safetensors"  # what each model said of each test sample, so that no page asks it again
 MOST_LOGITS = 2**24  # more numbers are not kept: 64 MB
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import torch
@@ -24,18 +24,22 @@ def read_groups(path: Path | str) -> dict[str, str]:
             table = csv.DictReader(file)
             missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
             require(not missing, f"{path} has no column '{(missing or [''])[0]}'; download groups.csv again.")
-            return {str(PurePosixPath(row["filename"])): str(row["cue"]).removeprefix("'") for row in table}
+            return {str(PurePosixPath(row["filename"] or "")): (row["cue"] or "").removeprefix("'") for row in table}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnspurError(f"{path} cannot be read as a table ({error}); name the groups.csv of an audit.") from None
 
 
-def cues_in(part: str, numbers: Tensor, listing: Listing, shown: Mapping[str, str]) -> dict[int, str]:
-    """The cue of each image of a split by its place in it, where there is one.
+def cues_in(part: str, names: Sequence[str], shown: Mapping[str, str]) -> dict[int, str]:
+    """The cue of each image of a split by its place in it, where there is one; ``names`` are those of its files.
 
     Audits of a folder name images by their files; those of a run by split and place, such as train/12.
+
+    >>> cues_in("val", ["cat/1.png", "cat/2.png", "cat/3.png"], {"cat/2.png": "sea", "val/2": "sky", "train/0": "sea"})
+    {1: 'sea', 2: 'sky'}
     """
-    names = (str(PurePosixPath(listing.files[number].name)) for number in numbers.tolist())
-    found = ((place, shown.get(name) or shown.get(f"{part}/{place}")) for place, name in enumerate(names))
+    found = (
+        (place, shown.get(str(PurePosixPath(name))) or shown.get(f"{part}/{place}")) for place, name in enumerate(names)
+    )
     return {place: cue for place, cue in found if cue}
 
 
@@ -43,7 +47,8 @@ def hold_out_labelled(
     parts: Mapping[str, Tensor], listing: Listing, path: str
 ) -> tuple[dict[str, Tensor], list[str], str]:
     """The splits with the training images that the table names as validation set, their cues, and a sentence on it."""
-    cues = cues_in("train", parts["train"], listing, read_groups(path))
+    names = [listing.files[number].name for number in parts["train"].tolist()]
+    cues = cues_in("train", names, read_groups(path))
     require(bool(cues), f"{path} names none of these training images; tick some of them, or leave data.groups out.")
     held = torch.zeros(len(parts["train"]), dtype=torch.bool)
     held[list(cues)] = True

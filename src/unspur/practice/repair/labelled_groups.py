@@ -9,7 +9,7 @@ from torch import Tensor
 
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
-from unspur.data.images.group_table import read_groups
+from unspur.data.images.group_table import cues_in, read_groups
 from unspur.data.images.splitting import codes, names_in_order, partition
 from unspur.data.sets.folder import Folder
 from unspur.data.spec import DataSpec
@@ -21,14 +21,13 @@ FEWEST = 5  # validation images of a group that a choice can be made by
 def validation_labels(path: Path, spec: DataSpec, data: Dataset, files: DataFiles) -> Tensor:
     """The group (label and cue) of each validation image by number; -1 where it is not known or has too few."""
     shown = read_groups(path)
-    places, known = _names(spec, data, files)
+    names, known = _names(spec, data, files)
     for name in shown:
         require(name in known, f"{path} names {name}, which is not among these images; download groups.csv again.")
     cues = sorted(set(shown.values()))
     group = torch.full((len(data.val),), -1)
-    for name, place in places.items():
-        if name in shown:
-            group[place] = int(data.val.y[place]) * len(cues) + cues.index(shown[name])
+    for place, cue in cues_in("val", names, shown).items():
+        group[place] = int(data.val.y[place]) * len(cues) + cues.index(cue)
     for value, count in zip(*group.unique(return_counts=True), strict=True):
         if count < FEWEST:
             group[group == value] = -1
@@ -40,14 +39,14 @@ def validation_labels(path: Path, spec: DataSpec, data: Dataset, files: DataFile
     return torch.where(group >= 0, group.unique(return_inverse=True)[1] - int((group < 0).any()), -1)
 
 
-def _names(spec: DataSpec, data: Dataset, files: DataFiles) -> tuple[dict[str, int], set[str]]:
-    """Places in the validation set by name, and all names that there are, as audits give them."""
-    own = {f"val/{number}": number for number in range(len(data.val))}
+def _names(spec: DataSpec, data: Dataset, files: DataFiles) -> tuple[list[str], set[str]]:
+    """The validation images' files, if they have any, and all names that there are, as audits give them."""
+    sizes = {"train": len(data.train), "val": len(data.val)}
+    numbered = {f"{part}/{number}" for part, size in sizes.items() for number in range(size)}  # by an audit of a run
     if not isinstance(spec, Folder):
-        return own, set(own) | {f"train/{number}" for number in range(len(data.train))}
+        return [""] * len(data.val), numbered
     listing = spec.images_of(spec.listed(files), files)[0]
-    names = [str(PurePosixPath(file.name)) for file in listing.files]
     y = codes(listing.labels, names_in_order(listing.labels))
     val = partition(listing, y, spec.val, spec.test, spec.seed)[0]["val"].tolist()
-    numbered = set(own) | {f"train/{number}" for number in range(len(data.train))}  # an audit of a run
-    return own | {names[number]: place for place, number in enumerate(val)}, set(names) | numbered
+    everything = {str(PurePosixPath(file.name)) for file in listing.files}
+    return [listing.files[number].name for number in val], everything | numbered

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unspur.core.files import read_tensors
+from unspur.evaluation.attribution_observer import FOLLOWED
 from unspur.report.context import RunContext
 from unspur.report.pictures import heat, picture
 from unspur.report.section import Section
-from unspur.runs.folder import FOLLOWED
 
 EPOCHS = 8  # shown of a stage, at most
 
