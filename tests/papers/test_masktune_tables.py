@@ -40,9 +40,8 @@ def test_the_published_values_are_the_papers():
 
 
 def small(*settings):
-    setup = Setup(
-        "masktune", "biased_mnist", "small_cnn", ("data.base=mini", "data.val=9500", "erm.epochs=1", *settings)
-    )
+    tiny = ("arch.width=16", "saliency=gradient", "data.base=mini", "data.val=9500", "erm.epochs=1")
+    setup = Setup("masktune", "biased_mnist", "fcn", (*tiny, *settings))
     missing = Setup("erm", "mnist", "small_cnn")
     return Table(
         "test",

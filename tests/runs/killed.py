@@ -49,7 +49,7 @@ def arrange(moment: str) -> None:
 
 
 MOMENTS = ("never", "epoch", "checkpoint", "weights")
-TINY = ["data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100"]
+TINY = ["arch.width=16", "data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100"]
 
 
 def train(moment: str, out: Path) -> int:
@@ -57,7 +57,7 @@ def train(moment: str, out: Path) -> int:
     child = os.fork()
     if child == 0:
         arrange(moment)
-        run(configure("erm", "biased_mnist", "small_cnn", 0, TINY), out, resume=True)
+        run(configure("erm", "biased_mnist", "fcn", 0, TINY), out, resume=True)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

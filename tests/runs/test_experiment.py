@@ -24,7 +24,7 @@ TINY = ["data.base=mini", "data.val=9000", "erm.epochs=2", "erm.batch_size=100"]
 
 
 def tiny(*settings, seed=0):
-    return configure("erm", "biased_mnist", "small_cnn", seed, [*TINY, *settings])
+    return configure("erm", "biased_mnist", "fcn", seed, [*TINY, "arch.width=16", *settings])
 
 
 def only_folder(out: Path) -> Path:
@@ -217,7 +217,7 @@ def test_weights_of_another_shape_are_refused(tmp_path):
     run(tiny("erm.epochs=0"), tmp_path)
     stored = Run.open(only_folder(tmp_path))
     write_tensors(stored.folder / "model.safetensors", {"head.weight": torch.zeros(3, 3)})
-    with pytest.raises(UnspurError, match="does not fit small_cnn"):
+    with pytest.raises(UnspurError, match="does not fit fcn"):
         stored.load_model(stored.config.data.load(DataFiles(None)))
 
 
@@ -244,16 +244,15 @@ def test_a_mistake_in_the_configuration_writes_nothing(tmp_path):
 
 
 def test_two_devices_train_as_one_and_write_one_folder(tmp_path):
-    settings = ["erm.epochs=1", "arch.hidden=0"]
-    result = run(tiny(*settings), tmp_path, devices=2)
+    result = run(tiny("erm.epochs=1"), tmp_path, devices=2)
     assert result["status"] == "done" and result["devices"] == 2
     weights, _ = read_tensors(only_folder(tmp_path) / "model.safetensors")
     assert all(torch.isfinite(tensor.float()).all() for tensor in weights.values())
 
 
 def test_a_stage_of_another_architecture_can_be_loaded_again(tmp_path):
-    settings = ["data.base=mini", "data.val=9800", "student=cnn3", "erm.epochs=1"]
-    config = configure("ule", "mnist_sc", "cnn2", 0, settings)
+    settings = ["data.base=mini", "data.val=9800", "student=small_cnn", "erm.epochs=1"]
+    config = configure("ule", "mnist_sc", "fcn", 0, settings)
     result = run(config, tmp_path)
     stored = Run.open(only_folder(tmp_path))
     data = stored.config.data.load(DataFiles(None))
@@ -280,7 +279,8 @@ def test_a_run_on_one_device_reads_its_data_and_builds_its_model_once(tmp_path, 
 
 
 def test_a_model_that_predicts_one_class_says_so_in_its_result(tmp_path):
-    result = run(tiny("erm.epochs=0"), tmp_path)  # the network as it is drawn with seed 0
+    # the network as it is drawn with seed 0
+    result = run(configure("erm", "biased_mnist", "small_cnn", 0, [*TINY, "erm.epochs=0"]), tmp_path)
     assert {name: scores["only_class"] for name, scores in result["tests"].items()} == {"original": 1, "biased": 1}
     said = "The model predicts the class '5-9' for every image of test 'original' and 'biased'"
     assert [warning.partition(":")[0] for warning in result["warnings"]].count(said) == 1
