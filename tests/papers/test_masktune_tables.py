@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from data import cifar_copies
 from unspur.data.catalog import DATASETS
 from unspur.errors import DataMissing, UnspurError
 from unspur.papers import reproduce as module
@@ -119,3 +120,27 @@ def test_missing_data_is_its_own_error(tmp_path, monkeypatch):
     monkeypatch.delenv("UNSPUR_DATA", raising=False)
     with pytest.raises(DataMissing, match="unspur data fetch mnist"):
         module.run(Setup("erm", "mnist", "small_cnn").config(0), tmp_path)
+
+
+def test_every_way_to_abstain_of_table_4_runs_and_is_read_from_its_own_method(tmp_path):
+    # None but MaskTune's has a stage of plain training beside its result; SN and DG answer by what they have learnt.
+    cifar_copies.jpeg_file(tmp_path / "data" / "cifar10" / "cifar10_jpeg.npz", 80, test=40)
+    table, tiny = TABLES["masktune/table4"], ["data.cifar=jpeg", "data.val=20"]
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs", "data_dir": tmp_path / "data"}
+    outcome = reproduce(table, [0], quick=True, only=["cifar10"], settings=tiny, **out)
+    found = {cell["column"]: cell["ours"] for cell in outcome["cells"] if cell["row"] == "CIFAR-10, 90 %"}
+    assert set(found) == {
+        f"{peer} {n}" for peer in ("SR", "SN", "DG", "OSP", "MaskTune") for n in ("coverage", "error")
+    }
+    assert None not in found.values(), outcome["skipped"]
+    methods = [run["method"] for run in outcome["runs"]]
+    assert sorted(methods) == ["deep_gamblers", "masktune", "osp", *3 * ["selectivenet"]]  # SN for each coverage
+    modes = {cell.setup.method: cell.measure.mode for cell in table.cells if not cell.column.startswith(("SR", "Mask"))}
+    assert modes == {"selectivenet": "learned", "deep_gamblers": "learned", "osp": "softmax_response"}
+
+
+def test_more_of_plain_training_reaches_both_trainings_of_a_method_that_has_two():
+    made = Setup("deep_gamblers", "mnist", "small_cnn", ("erm.epochs=5", "training.epochs=7"))
+    epochs = [(made.config(0, more).method.erm.epochs, made.config(0, more).method.training.epochs)
+              for more in ((), ("erm.epochs=1",))]  # fmt: skip
+    assert epochs == [(5, 7), (1, 1)]

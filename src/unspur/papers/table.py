@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from unspur.data.files.fetch import DataFiles
-from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.figures import figures
-from unspur.evaluation.scores import Predictions, ScoreName, predict
+from unspur.evaluation.scores import ScoreName, predict
 from unspur.methods.catalog import method_named
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config, configure
 from unspur.runs.folder import Run
 from unspur.runs.result import Result
+from unspur.runs.scoring import score_run
 
 
 class Measure(Protocol):
@@ -55,7 +55,7 @@ class Abstaining:
     """Coverage or error of a way to abstain, the threshold chosen on validation data for a target coverage."""
 
     test: str
-    mode: str  # product or softmax_response
+    mode: str  # product, softmax_response or learned
     target: float
     field: str  # coverage or error
 
@@ -92,10 +92,7 @@ _kept_training: dict[Path, float] = {}
 
 def _selective(run: Run, data_dir: Path | None) -> dict[str, Any]:
     if run.folder not in _kept:
-        data = run.config.data.load(DataFiles(data_dir))
-        _kept[run.folder] = selective_scores(
-            Predictions(run.load_model(data, "erm")), Predictions(run.load_model(data)), data, 0.9
-        )
+        _kept[run.folder] = score_run(run.folder, None, (), data_dir, coverage=0.9)["selective"]
     return _kept[run.folder]
 
 
@@ -119,10 +116,15 @@ class Setup:
     quick: tuple[str, ...] = ()  # settings of --quick that only this method has, beside the table's
 
     def config(self, seed: int, more: tuple[str, ...] = ()) -> Config:
-        own = [*self.settings, *([self.at] if self.at else []), *more]
+        """The run with ``seed``; ``more`` changes every plain training of the table, such as its length."""
+        own = [*self.settings, *([self.at] if self.at else [])]
         # A table says how plain training is done; a method whose only recipe has another name is trained so, too.
         names = {field.name for field in fields(method_named(self.method))}
-        return configure(self.method, self.data, self.arch, seed, own if "erm" in names else as_training(own))
+        if "erm" not in names:
+            own, more = list(as_training(own)), as_training(more)
+        elif "training" in names:  # it has two
+            more = (*more, *(setting for setting in as_training(more) if setting not in more))
+        return configure(self.method, self.data, self.arch, seed, [*own, *more])
 
 
 @dataclass(frozen=True)
