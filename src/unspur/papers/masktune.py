@@ -162,7 +162,8 @@ def abstaining(peer: str, data: str, made: Setup, target: float) -> tuple[Setup,
     before, betting, payoff = GAMBLES[data]
     lengths = (f"erm.epochs={before}", f"training.epochs={betting}", f"payoff={payoff:g}")
     again = [setting for setting in as_training(made.settings) if setting.startswith("training")]
-    return replace(made, method="deep_gamblers", settings=(*made.settings, *again, *lengths)), "learned"
+    settings = (*made.settings, *again, *lengths)
+    return replace(made, method="deep_gamblers", settings=settings, plain=("erm", "training")), "learned"
 
 
 def selective_cells(targets: tuple[float, ...], others: bool) -> tuple[Cell, ...]:

@@ -114,16 +114,17 @@ class Setup:
     settings: tuple[str, ...] = ()
     at: str = ""  # of a sweep: the setting that sets this one apart
     quick: tuple[str, ...] = ()  # settings of --quick that only this method has, beside the table's
+    plain: tuple[str, ...] = ()  # recipes that are the table's plain training; none: the method's main one
 
     def config(self, seed: int, more: tuple[str, ...] = ()) -> Config:
-        """The run with ``seed``; ``more`` changes every plain training of the table, such as its length."""
-        own = [*self.settings, *([self.at] if self.at else [])]
+        """The run with ``seed``; what ``more`` says of plain training, such as its length, is for all of a table."""
+        own = (*self.settings, *([self.at] if self.at else []))
         # A table says how plain training is done; a method whose only recipe has another name is trained so, too.
         names = {field.name for field in fields(method_named(self.method))}
-        if "erm" not in names:
-            own, more = list(as_training(own)), as_training(more)
-        elif "training" in names:  # it has two
-            more = (*more, *(setting for setting in as_training(more) if setting not in more))
+        own = own if "erm" in names else as_training(own)
+        # Of two the first finds the bias and is short for a reason, unless the setup says otherwise.
+        plain = self.plain or (("training",) if "training" in names else ("erm",))
+        more = tuple(part for setting in more for part in dict.fromkeys(as_named(setting, name) for name in plain))
         return configure(self.method, self.data, self.arch, seed, [*own, *more])
 
 
@@ -151,7 +152,12 @@ def as_training(settings: Sequence[str]) -> tuple[str, ...]:
     >>> as_training(["erm=adam", "erm.lr=0.1", "data.size=64"])
     ('training=adam', 'training.lr=0.1', 'data.size=64')
     """
-    return tuple(f"training{setting[3:]}" if setting.startswith(("erm=", "erm.")) else setting for setting in settings)
+    return tuple(as_named(setting, "training") for setting in settings)
+
+
+def as_named(setting: str, recipe: str) -> str:
+    """A setting of plain training for a recipe of another name; any other setting as it is."""
+    return f"{recipe}{setting[3:]}" if setting.startswith(("erm=", "erm.")) else setting
 
 
 def quoted(rows: Mapping[str, Sequence[float | None]], columns: Sequence[str]) -> list[Cell]:
