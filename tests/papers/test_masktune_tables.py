@@ -14,8 +14,8 @@ from unspur.papers.table import Cell, Score, Setup, Table
 def test_every_cell_has_a_configuration_that_parses(key):
     table = table_named(key)
     for setup in table.setups():
-        for more in ((), (*setup.quick, *table.quick)):
-            assert setup.config(0, more).data.name in DATASETS
+        for quick in (False, True):
+            assert setup.config(0, table.quick if quick else (), quick=quick).data.name in DATASETS
     for cell in table.cells:
         assert bool(cell.setups) == bool(cell.measure)
         assert cell.setups or cell.published is not None
@@ -137,6 +137,20 @@ def test_every_way_to_abstain_of_table_4_runs_and_is_read_from_its_own_method(tm
     assert sorted(methods) == ["deep_gamblers", "masktune", "osp", *3 * ["selectivenet"]]  # SN for each coverage
     modes = {cell.setup.method: cell.measure.mode for cell in table.cells if not cell.column.startswith(("SR", "Mask"))}
     assert modes == {"selectivenet": "learned", "deep_gamblers": "learned", "osp": "softmax_response"}
+
+
+def test_cim_lff_jtt_and_divdis_are_run_where_masktunes_tables_have_them():
+    one, three = ({cell.row: cell.setup for cell in TABLES[f"masktune/{name}"].cells} for name in ("table1", "table3"))
+    rows = {"CIM (groups in validation)": "cim", "LfF": "lff", "JTT": "jtt", "DivDis": "divdis"}
+    assert {row: one[row].method for row in rows} == rows and three["CIM"].method == "cim"
+    for setup, plain in (
+        (one["LfF"], one["ERM"]),
+        (one["DivDis"], one["ERM"]),
+        (three["CIM"], three["Baseline (ERM)"]),
+    ):
+        assert setup.config(0).method.training == plain.config(0).method.erm
+    jtt = one["JTT"].config(0).method  # its authors' script for CelebA
+    assert (jtt.erm.epochs, jtt.training.epochs, jtt.training.lr, jtt.up) == (1, 50, 1e-5, 50)
 
 
 def test_what_is_set_for_a_table_reaches_the_plain_training_of_every_method():

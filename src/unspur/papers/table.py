@@ -116,9 +116,9 @@ class Setup:
     quick: tuple[str, ...] = ()  # settings of --quick that only this method has, beside the table's
     plain: tuple[str, ...] = ()  # recipes that are the table's plain training; none: the method's main one
 
-    def config(self, seed: int, more: tuple[str, ...] = ()) -> Config:
+    def config(self, seed: int, more: tuple[str, ...] = (), *, quick: bool = False) -> Config:
         """The run with ``seed``; what ``more`` says of plain training, such as its length, is for all of a table."""
-        own = (*self.settings, *([self.at] if self.at else []))
+        own = (*self.settings, *([self.at] if self.at else []), *(self.quick if quick else ()))
         # A table says how plain training is done; a method whose only recipe has another name is trained so, too.
         names = {field.name for field in fields(method_named(self.method))}
         own = own if "erm" in names else as_training(own)
