@@ -7,7 +7,7 @@ All are the library's own trainings with SGD, one thread, on noise in ten classe
 gradients and a whole step of plain training are measured in the same rounds; what lies between is a backward pass.
 `ule` and `dcwp` have benchmarks of their own; what trains networks as plain training does, one or several, is left out:
 `dfr`, `dispel`, `afr`, `masktune`, `jtt`, `eiil`, `spare`, `ssa`, `ula`, `xrm`, `deep_gamblers`; and so are `ee`, which
-trains a last layer, and `rebias`, whose second network is of another size.
+trains a last layer, and `rebias` and `cim`, whose second network is of another size.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ONCE = SGD(lr=1e-3, epochs=1, batch_size=BATCH)
 # passes forward, two back, and one from the label's logit back to the map, next to nothing.
 TWICE = (2.0, 2.0)
 PASSES = {"asam": TWICE, "disent": TWICE, "divdis": TWICE, "lff": TWICE, "w2d": (1 + 2 / 3, 2 / 3)}
-ELSEWHERE = ("deep_gamblers", "ee", "eiil", "jtt", "rebias", "spare", "ssa", "ula", "ule", "xrm")
+ELSEWHERE = ("cim", "deep_gamblers", "ee", "eiil", "jtt", "rebias", "spare", "ssa", "ula", "ule", "xrm")
 COMPARED = tuple(
     name
     for name, method in METHODS.items()

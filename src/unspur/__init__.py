@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unspur.methods.base import Fit
     from unspur.methods.causirl_coral import CausIRLCORAL
     from unspur.methods.causirl_mmd import CausIRLMMD
+    from unspur.methods.cim import CIM
     from unspur.methods.class_balanced import ClassBalanced
     from unspur.methods.coral import CORAL
     from unspur.methods.cvar_dro import CVaRDRO
@@ -79,6 +80,7 @@ _PUBLIC = {
     "Adam": "unspur.train.recipe",
     "AdamW": "unspur.train.recipe",
     "Batch": "unspur.data.base",
+    "CIM": "unspur.methods.cim",
     "CORAL": "unspur.methods.coral",
     "CVaRDRO": "unspur.methods.cvar_dro",
     "CausIRLCORAL": "unspur.methods.causirl_coral",
@@ -139,6 +141,7 @@ _PUBLIC = {
 __all__ = [
     "AFR",
     "ASAM",
+    "CIM",
     "CORAL",
     "DCWP",
     "DFR",

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from data import cifar_copies
 from unspur.data.catalog import DATASETS
 from unspur.errors import DataMissing, UnspurError
 from unspur.papers import reproduce as module
@@ -13,8 +14,8 @@ from unspur.papers.table import Cell, Score, Setup, Table
 def test_every_cell_has_a_configuration_that_parses(key):
     table = table_named(key)
     for setup in table.setups():
-        for more in ((), (*setup.quick, *table.quick)):
-            assert setup.config(0, more).data.name in DATASETS
+        for quick in (False, True):
+            assert setup.config(0, table.quick if quick else (), quick=quick).data.name in DATASETS
     for cell in table.cells:
         assert bool(cell.setups) == bool(cell.measure)
         assert cell.setups or cell.published is not None
@@ -118,3 +119,47 @@ def test_missing_data_is_its_own_error(tmp_path, monkeypatch):
     monkeypatch.delenv("UNSPUR_DATA", raising=False)
     with pytest.raises(DataMissing, match="unspur data fetch mnist"):
         module.run(Setup("erm", "mnist", "small_cnn").config(0), tmp_path)
+
+
+def test_every_way_to_abstain_of_table_4_runs_and_is_read_from_its_own_method(tmp_path):
+    # None but MaskTune's has a stage of plain training beside its result; SN and DG answer by what they have learnt.
+    cifar_copies.jpeg_file(tmp_path / "data" / "cifar10" / "cifar10_jpeg.npz", 80, test=40)
+    table, tiny = TABLES["masktune/table4"], ["data.cifar=jpeg", "data.val=20"]
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs", "data_dir": tmp_path / "data"}
+    outcome = reproduce(table, [0], quick=True, only=["cifar10"], settings=tiny, **out)
+    found = {cell["column"]: cell["ours"] for cell in outcome["cells"] if cell["row"] == "CIFAR-10, 90 %"}
+    assert set(found) == {
+        f"{peer} {n}" for peer in ("SR", "SN", "DG", "OSP", "MaskTune") for n in ("coverage", "error")
+    }
+    assert None not in found.values(), outcome["skipped"]
+    methods = [run["method"] for run in outcome["runs"]]
+    assert sorted(methods) == ["deep_gamblers", "masktune", "osp", *3 * ["selectivenet"]]  # SN for each coverage
+    modes = {cell.setup.method: cell.measure.mode for cell in table.cells if not cell.column.startswith(("SR", "Mask"))}
+    assert modes == {"selectivenet": "learned", "deep_gamblers": "learned", "osp": "softmax_response"}
+
+
+def test_cim_lff_jtt_and_divdis_are_run_where_masktunes_tables_have_them():
+    one, three = ({cell.row: cell.setup for cell in TABLES[f"masktune/{name}"].cells} for name in ("table1", "table3"))
+    rows = {"CIM (groups in validation)": "cim", "LfF": "lff", "JTT": "jtt", "DivDis": "divdis"}
+    assert {row: one[row].method for row in rows} == rows and three["CIM"].method == "cim"
+    for setup, plain in (
+        (one["LfF"], one["ERM"]),
+        (one["DivDis"], one["ERM"]),
+        (three["CIM"], three["Baseline (ERM)"]),
+    ):
+        assert setup.config(0).method.training == plain.config(0).method.erm
+    jtt = one["JTT"].config(0).method  # its authors' script for CelebA
+    assert (jtt.erm.epochs, jtt.training.epochs, jtt.training.lr, jtt.up) == (1, 50, 1e-5, 50)
+
+
+def test_what_is_set_for_a_table_reaches_the_plain_training_of_every_method():
+    def epochs(setup):
+        method = setup.config(0, ("erm.epochs=9",)).method
+        return tuple(getattr(method, name).epochs for name in ("erm", "training") if hasattr(method, name))
+
+    (gambling,) = {
+        cell.setup for cell in TABLES["masktune/table4"].cells if cell.row == "SVHN, 90 %" and "DG" in cell.column
+    }
+    assert epochs(gambling) == (9, 9)  # both of its trainings are plain but for the bet
+    assert epochs(Setup("jtt", "mnist", "small_cnn")) == (1, 9)  # its first is short so that it finds the bias
+    assert epochs(Setup("osp", "mnist", "small_cnn")) == epochs(Setup("erm", "mnist", "small_cnn")) == (9,)

@@ -14,6 +14,7 @@ from unspur.data.base import Split
 from unspur.errors import UnspurError, require
 from unspur.methods.facts import Facts, Role
 from unspur.models.base import head_of
+from unspur.models.classifier import Classifier
 from unspur.parts.abstaining import SELECTOR, Selector
 from unspur.parts.features import frozen_body, on_features, with_head
 from unspur.parts.group_losses import lone_sample_warnings
@@ -144,6 +145,14 @@ class Method(abc.ABC):
     def stage_model(self, stage: str, model: nn.Module, train: Split, seed: int) -> nn.Module:
         """A model of the architecture that ``stage``, one of ``own_stages``, has, given one of the result's."""
         return copy.deepcopy(model)
+
+    @classmethod
+    def grown(cls, model: Classifier, channels: int, seed: int = 0) -> Classifier:
+        """``model``, as an architecture builds it for images of ``channels``, with what else a result needs to answer.
+
+        It depends on no setting: who has the weights, the architecture and the method's name can build it again.
+        """
+        return model
 
 
 class LogitsMethod(Method):

@@ -9,6 +9,7 @@ from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import Method
 from unspur.methods.causirl_coral import CausIRLCORAL
 from unspur.methods.causirl_mmd import CausIRLMMD
+from unspur.methods.cim import CIM
 from unspur.methods.class_balanced import ClassBalanced
 from unspur.methods.coral import CORAL
 from unspur.methods.cvar_dro import CVaRDRO
@@ -58,6 +59,7 @@ METHODS: dict[str, type[Method]] = {
     "balanced_last_layer": BalancedLastLayer,
     "causirl_coral": CausIRLCORAL,
     "causirl_mmd": CausIRLMMD,
+    "cim": CIM,
     "class_balanced": ClassBalanced,
     "coral": CORAL,
     "cvar_dro": CVaRDRO,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
@@ -27,6 +27,7 @@ class Statistics(NamedTuple):
     std: tuple[float, ...]
 
 
+Grown = Callable[[Classifier, int], Classifier]  # a built model for images of so many channels, with more layers
 Freeze = Literal["auto", "none", "norm", "backbone"]
 BYTES_A_WEIGHT = 12  # itself, its gradient and a momentum, 4 bytes each
 IMAGENET = Statistics((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -93,12 +94,14 @@ class ArchSpec(abc.ABC):
         self._check(model, shape, classes)
         return model
 
-    def restore(self, data: Dataset, state: Mapping[str, Tensor], source: str) -> Classifier:
-        """The model whose ``state_dict()`` is ``state``, read from ``source``.
+    def restore(
+        self, data: Dataset, state: Mapping[str, Tensor], source: str, grown: Grown = lambda model, channels: model
+    ) -> Classifier:
+        """The model whose ``state_dict()`` is ``state``, read from ``source``; ``grown`` adds layers of its own.
 
         The weights that it once began with are not looked for again: their file may be gone, or the network be away.
         """
-        model = replace(self, weights="none", freeze=self.frozen).build(data)
+        model = grown(replace(self, weights="none", freeze=self.frozen).build(data), data.sample_shape[0])
         load_state(model, state, source)
         return model
 

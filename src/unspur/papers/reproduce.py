@@ -73,9 +73,13 @@ def reproduce(
     found, wanted = _Found(table), _wanted(table, only)
     planned: dict[Setup, list[Config]] = {}
     for setup in table.setups():  # before anything is written, since a setting may be wrong
-        own = (*(setup.quick if quick else ()), *more)
-        in_full = setup in wanted
-        planned[setup] = [setup.config(seed, own) for seed in seeds] if in_full else _ended(setup, seeds, own, runs)
+        try:
+            configs = [setup.config(seed, more, quick=quick) for seed in seeds]
+        except UnspurError:
+            if setup in wanted:
+                raise
+            configs = []  # a setting is not for it
+        planned[setup] = configs if setup in wanted else _ended(configs, runs)
     writable(results)
     with counting(f"reproduce {table.key}", sum(map(len, planned.values()))) as advance:
         for setup, configs in planned.items():
@@ -137,12 +141,8 @@ def _wanted(table: Table, only: Sequence[str]) -> set[Setup]:
     return {setup for setup, own in names.items() if own.issuperset(only)}
 
 
-def _ended(setup: Setup, seeds: Sequence[int], settings: tuple[str, ...], runs: Path) -> list[Config]:
-    """The configurations of a setup that is not wanted whose runs have ended; none where a setting is not for it."""
-    try:
-        configs = [setup.config(seed, settings) for seed in seeds]
-    except UnspurError:
-        return []
+def _ended(configs: Sequence[Config], runs: Path) -> list[Config]:
+    """Those of the configurations whose runs have ended."""
     results = {config: Run.create(runs, config).result() for config in configs}
     return [config for config, result in results.items() if result and result["status"] in ENDED]
 

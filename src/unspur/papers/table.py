@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from unspur.data.files.fetch import DataFiles
-from unspur.evaluation.abstention import selective_scores
 from unspur.evaluation.figures import figures
-from unspur.evaluation.scores import Predictions, ScoreName, predict
+from unspur.evaluation.scores import ScoreName, predict
 from unspur.methods.catalog import method_named
 from unspur.runs.analyze import analyze, stored_analysis
 from unspur.runs.config import Config, configure
 from unspur.runs.folder import Run
 from unspur.runs.result import Result
+from unspur.runs.scoring import score_run
 
 
 class Measure(Protocol):
@@ -55,7 +55,7 @@ class Abstaining:
     """Coverage or error of a way to abstain, the threshold chosen on validation data for a target coverage."""
 
     test: str
-    mode: str  # product or softmax_response
+    mode: str  # product, softmax_response or learned
     target: float
     field: str  # coverage or error
 
@@ -92,10 +92,7 @@ _kept_training: dict[Path, float] = {}
 
 def _selective(run: Run, data_dir: Path | None) -> dict[str, Any]:
     if run.folder not in _kept:
-        data = run.config.data.load(DataFiles(data_dir))
-        _kept[run.folder] = selective_scores(
-            Predictions(run.load_model(data, "erm")), Predictions(run.load_model(data)), data, 0.9
-        )
+        _kept[run.folder] = score_run(run.folder, None, (), data_dir, coverage=0.9)["selective"]
     return _kept[run.folder]
 
 
@@ -117,12 +114,18 @@ class Setup:
     settings: tuple[str, ...] = ()
     at: str = ""  # of a sweep: the setting that sets this one apart
     quick: tuple[str, ...] = ()  # settings of --quick that only this method has, beside the table's
+    plain: tuple[str, ...] = ()  # recipes that are the table's plain training; none: the method's main one
 
-    def config(self, seed: int, more: tuple[str, ...] = ()) -> Config:
-        own = [*self.settings, *([self.at] if self.at else []), *more]
+    def config(self, seed: int, more: tuple[str, ...] = (), *, quick: bool = False) -> Config:
+        """The run with ``seed``; what ``more`` says of plain training, such as its length, is for all of a table."""
+        own = (*self.settings, *([self.at] if self.at else []), *(self.quick if quick else ()))
         # A table says how plain training is done; a method whose only recipe has another name is trained so, too.
         names = {field.name for field in fields(method_named(self.method))}
-        return configure(self.method, self.data, self.arch, seed, own if "erm" in names else as_training(own))
+        own = own if "erm" in names else as_training(own)
+        # Of two the first finds the bias and is short for a reason, unless the setup says otherwise.
+        plain = self.plain or (("training",) if "training" in names else ("erm",))
+        more = tuple(part for setting in more for part in dict.fromkeys(as_named(setting, name) for name in plain))
+        return configure(self.method, self.data, self.arch, seed, [*own, *more])
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,12 @@ def as_training(settings: Sequence[str]) -> tuple[str, ...]:
     >>> as_training(["erm=adam", "erm.lr=0.1", "data.size=64"])
     ('training=adam', 'training.lr=0.1', 'data.size=64')
     """
-    return tuple(f"training{setting[3:]}" if setting.startswith(("erm=", "erm.")) else setting for setting in settings)
+    return tuple(as_named(setting, "training") for setting in settings)
+
+
+def as_named(setting: str, recipe: str) -> str:
+    """A setting of plain training for a recipe of another name; any other setting as it is."""
+    return f"{recipe}{setting[3:]}" if setting.startswith(("erm=", "erm.")) else setting
 
 
 def quoted(rows: Mapping[str, Sequence[float | None]], columns: Sequence[str]) -> list[Cell]:

@@ -47,7 +47,8 @@ HEAD_STEP = 1e-3  # seconds of a step of one head on features
 MINED = 0.05  # share of the images that JTT shows more often
 RATES = 8  # that large_lr tries
 COSTS = {"masks": 1.5, "ule": 3.5}  # of a step with gates, and of ULE's two networks with a second derivative
-BESIDE = {"asam": 2.0, "disent": 2.0, "divdis": 2.0, "lff": 2.0, "rebias": 1.5}  # of a step with more than one pass
+# Of a step with more than one pass, or with a network beside.
+BESIDE = {"asam": 2.0, "cim": 1.4, "disent": 2.0, "divdis": 2.0, "lff": 2.0, "rebias": 1.5}
 ENOUGH, ENOUGH_EACH = 100, 10  # training images, in all and of each class, below which figures are mostly chance
 
 

@@ -213,6 +213,8 @@ class Run:
         path = self.folder / (f"stages/{stage}.safetensors" if stage else "model.safetensors")
         weights, _ = read_tensors(path)
         self._check_classes(data)
+        if stage is None:
+            return _ready(self.config.arch.restore(data, weights, str(path), self.config.method.grown))
         if stage not in self.config.method.own_stages:
             return _ready(self.config.arch.restore(data, weights, str(path)))
         model = self.config.method.stage_model(stage, self.load_model(data), data.train, self.config.seed)

@@ -20,6 +20,7 @@ from unspur.core.shapes import checked
 from unspur.data.base import Dataset, Split
 from unspur.data.images.decode import SquareFit
 from unspur.errors import require
+from unspur.methods.catalog import method_named
 from unspur.models.catalog import arch_from_json
 
 ONNX, TORCH, WEIGHTS = "model.onnx", "model.pt2", "model.safetensors"
@@ -75,4 +76,5 @@ def exported_module(folder: Path, config: ExportedConfig) -> tuple[nn.Module, li
     blank = Split(torch.zeros(0, *shape, dtype=torch.uint8), torch.zeros(0, dtype=torch.long))
     data = Dataset("exported", blank, blank, {}, tuple(labels))
     weights, _ = read_tensors(folder / WEIGHTS)
-    return arch_from_json(origin["arch"]).restore(data, weights, str(folder / WEIGHTS)).eval(), shape
+    arch, grown = arch_from_json(origin["arch"]), method_named(origin["method"]).grown
+    return arch.restore(data, weights, str(folder / WEIGHTS), grown).eval(), shape
