@@ -13,8 +13,8 @@ from unspur.models.base import head_of
 from unspur.models.torchvision_compat import import_torchvision
 from unspur.papers.reproduce import TABLES
 
-# Fields that say how long something trains, and after how much of it at the full rate.
-ONCE = {"epochs": 1, "steps": 1, "batch_size": 4, "anneal": 0, "warmup": 0.0}
+# Fields that say how long something trains, on how many copies, and after how much of it at the full rate.
+ONCE = {"epochs": 1, "steps": 1, "batch_size": 4, "up": 2, "anneal": 0, "warmup": 0.0}
 TINY = ["data.cifar=jpeg", "data.val=10"]
 # What lets a set be loaded here: digits that ship with the package, copies of a few images, no downloads.
 SMALLER = {
@@ -67,10 +67,14 @@ def root(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def shallow(monkeypatch):
-    """Vision transformers of one block: the other eleven are like it."""
-    module = import_torchvision().models.vision_transformer
-    build = module._vision_transformer
-    monkeypatch.setattr(module, "_vision_transformer", lambda **more: build(**{**more, "num_layers": 1}))
+    """Vision transformers of one block, and ResNets of one at each width: the others are like it."""
+    models = import_torchvision().models
+    transformer, resnet = models.vision_transformer._vision_transformer, models.resnet._resnet
+    one = {"num_layers": 1}
+    monkeypatch.setattr(models.vision_transformer, "_vision_transformer", lambda **more: transformer(**{**more, **one}))
+    monkeypatch.setattr(
+        models.resnet, "_resnet", lambda block, _, *more, **named: resnet(block, [1] * 4, *more, **named)
+    )
 
 
 def once(spec):
@@ -103,7 +107,7 @@ def test_a_step_of_every_setup(setup, root, monkeypatch):
     for key in ("arch.weights=", "student_weights="):
         if any(setting.startswith(key) for setting in setup.settings):
             more.append(f"{key}none")
-    if setup.data == "corrupted_cifar10":
+    if any(setting.startswith("data.conflict_count=") for setting in setup.settings):
         more.append("data.conflict_count=5")  # the few images cannot hold the published numbers
     if setup.method in ("dcwp", "jtt", "mrm"):
         # Four samples may all be mined, or none.
