@@ -25,14 +25,14 @@ PHOTOGRAPH = (500, 375)
 CLASSES = tuple(str(number) for number in range(10))
 
 
-def photographs(folder: Path, count: int, size: tuple[int, int] = PHOTOGRAPH) -> None:
+def photographs(folder: Path, count: int, size: tuple[int, int] = PHOTOGRAPH, distinct: int = DISTINCT) -> None:
     """Distinct JPEG files of smooth noise, and hard links to them up to ``count``."""
     folder.mkdir(parents=True)
     generator = np.random.default_rng(0)
     for number in range(count):
         path = folder / f"{number:07}.jpg"
-        if number >= DISTINCT:
-            os.link(folder / f"{number % DISTINCT:07}.jpg", path)
+        if number >= distinct:
+            os.link(folder / f"{number % distinct:07}.jpg", path)
             continue
         coarse = generator.integers(0, 256, (47, 63, 3), dtype=np.uint8)
         Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
