@@ -82,11 +82,11 @@ class Watched(nn.Module):
         return self.norm(x).flatten(1)[:, :2]
 
 
-def left_half(augment, mask=None):
+def left_half(augment, mask=None, count=8):
     """Images that are white on their left half: mirrored ones are white on the right."""
-    x = torch.zeros(8, 1, 2, 4, dtype=torch.uint8)
+    x = torch.zeros(count, 1, 2, 4, dtype=torch.uint8)
     x[..., :2] = 255
-    return Split(x, torch.arange(8) % 2, mask=mask, augment=augment)
+    return Split(x, torch.arange(count) % 2, mask=mask, augment=augment)
 
 
 def mirrored(seen):
@@ -95,12 +95,20 @@ def mirrored(seen):
 
 @pytest.mark.parametrize(("augment", "share"), [(None, 0.0), (Augment(), 0.0), (Augment(flip=True), 0.5)])
 def test_training_images_are_augmented_and_batch_norm_is_measured_on_such_images(augment, share):
-    model, order, split = Watched(), Draws(torch.ones(8), steps=60), left_half(augment)
+    model, order, split = Watched(), Draws(torch.ones(800), steps=60), left_half(augment, count=800)
     train(model, split, Adam(batch_size=16), stage="s", session=Session(), objective=plain, order=order)
     # 800 images or more, each mirrored with probability 1/2: the standard error is 0.02
     assert mirrored(model.seen[:60]) == pytest.approx(share, abs=0.08)
     settled = model.seen[60:-1]  # the last pass asks whether there is a finite answer
     assert len(settled) == BATCHES == 50 and mirrored(settled) == pytest.approx(share, abs=0.08)
+
+
+def test_batch_norm_is_measured_on_a_pass_over_few_samples_however_many_steps_were_trained():
+    # 40 samples in batches of 16: 3 batches are a pass, whether the order counts epochs or draws without end
+    for order in (Draws(torch.ones(40), steps=60), Passes()):
+        model, recipe = Watched(), Adam(batch_size=16, epochs=20)
+        train(model, left_half(None, count=40), recipe, stage="s", session=Session(), objective=plain, order=order)
+        assert len(model.seen[60:-1]) == 3
 
 
 def test_what_is_masked_is_masked_when_batch_norm_is_measured():

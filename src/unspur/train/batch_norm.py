@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import nn
 from unspur.models.base import batch_norms, evaluating
 from unspur.train.orders import Order, Place
 
-BATCHES = 50  # at most; passes over few samples end before
+BATCHES = 50  # at most, and no more than a pass over the samples has
 
 
 @torch.no_grad()
@@ -28,7 +29,7 @@ def settle_batch_norm(model: nn.Module, place: Place, order: Order, batches: int
     Frozen layers keep what they have, and so do those that a pass does not reach. A model of several networks, of which
     it only calls one, names all as ``networks``.
     """
-    session = place.session
+    session, batches = place.session, min(batches, math.ceil(len(place.split) / place.batch_size))
     model.to(session.device)
     with evaluating(model):
         model.train()
