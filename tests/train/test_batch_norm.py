@@ -163,8 +163,9 @@ def test_a_model_without_batch_norm_draws_no_further_batch():
 
 
 def test_it_is_measured_on_no_more_batches_than_were_trained_on():
-    model, order = Watched(), Draws(torch.ones(8), steps=3)
-    train(model, left_half(None), Adam(batch_size=4), stage="s", session=Session(), objective=plain, order=order)
+    model, order = Watched(), Draws(torch.ones(40), steps=3)  # a pass has ten batches
+    split, recipe = left_half(None, count=40), Adam(batch_size=4)
+    train(model, split, recipe, stage="s", session=Session(), objective=plain, order=order)
     assert len(model.seen) == 3 + 3 + 1  # the last asks whether there is a finite answer
 
 
