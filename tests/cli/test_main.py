@@ -17,7 +17,10 @@ from unspur.cli.main import app
 from unspur.cli.shared import suggest
 from unspur.data.sets.folder import Folder
 
-TINY = ["--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epochs=1"]
+TINY = [
+    *("--arch", "fcn", "--set", "arch.width=16"),
+    *("--set", "data.base=mini", "--set", "data.val=9000", "--set", "erm.epochs=1"),
+]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +194,7 @@ def test_every_command_names_the_next_one_for_people_and_not_in_json(unspur, tmp
 
 def test_a_run_that_diverged_names_the_search_for_a_rate(unspur, tmp_path):
     _, _, err = unspur("train", "erm", "biased_mnist", *TINY, "--set", "erm.lr=1e30", "--out", tmp_path)
-    again = "--set data.base=mini --set data.val=9000 --set erm.epochs=1"  # TINY, and not the rate
+    again = " ".join(TINY)  # and not the rate
     assert err.splitlines()[-1].startswith(f"Next: unspur probe erm biased_mnist {again}  # ")
 
 
@@ -230,7 +233,7 @@ def test_help_does_not_import_torch():
 
 def test_ctrl_c_exits_with_130_and_the_run_goes_on_with_resume(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "OMP_NUM_THREADS": "1"}
-    arguments = ["train", "erm", "biased_mnist", *TINY, "--set", "erm.epochs=100", "--out", str(tmp_path)]
+    arguments = ["train", "erm", "biased_mnist", *TINY, "--set", "erm.epochs=100000", "--out", str(tmp_path)]
     process = subprocess.Popen(
         [sys.executable, "-m", "unspur", *arguments],
         env=environment,

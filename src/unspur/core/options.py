@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
 import re
@@ -247,8 +248,9 @@ def _hints(cls: type) -> dict[str, Any]:
     return {name: hints[name] for name in fields}
 
 
-def _comments(cls: type) -> dict[str, str]:
-    """The comment at the end of each field's line, inherited fields included."""
+@functools.cache
+def _comments(cls: type) -> Mapping[str, str]:
+    """The comment at the end of each field's line, inherited fields included; finding them takes milliseconds."""
     found: dict[str, str] = {}
     for ancestor in reversed(cls.__mro__):
         if dataclasses.is_dataclass(ancestor):
