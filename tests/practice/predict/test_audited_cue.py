@@ -8,7 +8,7 @@ import torch
 from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.parts.cues.texts import WHOLE
-from unspur.practice.predict.audited_cue import audited_cue, is_shortcut
+from unspur.practice.predict.audited_cue import audited_cue, stored_shortcut
 
 CORNER = {
     "kind": "place", "what": "a mark", "grade": "leaks", "where": [[0, 0]], "tells_label": 0.95, "ci95": [0.9, 1.0],
@@ -74,7 +74,7 @@ def test_what_the_object_may_explain_is_no_shortcut_unless_the_model_leans_on_it
     context = CORNER | {"grade": "context"}
     leaning = context | {"reliance": {"follows_cue": 0.6, "control": 0.1, "ci95": [0.4, 0.6], "images": 100}}
     trifle = context | {"reliance": {"follows_cue": 0.14, "control": 0.1, "ci95": [0.01, 0.07], "images": 100}}
-    assert [is_shortcut(each) for each in (CORNER, context, leaning, trifle)] == [True, False, True, False]
+    assert [stored_shortcut(each) for each in (CORNER, context, leaning, trifle)] == [True, False, True, False]
     assert audited_cue(audit(tmp_path, context), CLASSES, VAL) is None
 
 

@@ -89,6 +89,11 @@ class Reliance(NamedTuple):
         }
 
 
+def is_shortcut(grade: Grade, reliance: Reliance | None) -> bool:
+    """Whether it gives labels away without being the object, or the model was seen to lean on it."""
+    return grade == "leaks" or (reliance is not None and reliance.leans)
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """Something that gives labels away."""

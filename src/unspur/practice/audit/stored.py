@@ -25,7 +25,7 @@ from unspur.parts.cues.region import Region
 from unspur.practice.audit.audit import Progress, Settings, examine
 from unspur.practice.audit.collect import Collected, collect
 from unspur.practice.audit.collected_file import read_collected, write_collected
-from unspur.practice.audit.findings import Audit, AuditJSON, Finding, write_suspects
+from unspur.practice.audit.findings import Audit, AuditJSON, Finding, is_shortcut, write_suspects
 from unspur.practice.audit.image_source import MOST_IMAGES, Source, sampled
 from unspur.practice.audit.model import ModelToTest
 from unspur.practice.audit.on_ray import files_of
@@ -165,7 +165,7 @@ def _kept(found: Audit, folder: Path) -> Audit:
 
 
 def _detector(finding: Finding) -> SpeaksLoudest | None:
-    shortcut = finding.grade == "leaks" or (finding.reliance is not None and finding.reliance.leans)
+    shortcut = is_shortcut(finding.grade, finding.reliance)
     find = finding.cue.find if shortcut and isinstance(finding.cue, Region) else None
     return find if isinstance(find, SpeaksLoudest) else None
 

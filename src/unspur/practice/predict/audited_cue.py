@@ -13,7 +13,7 @@ from unspur.data.base import Split
 from unspur.errors import UnspurError, require
 from unspur.parts.cues.base import Cue
 from unspur.parts.cues.texts import cue_of
-from unspur.practice.audit.findings import FindingJSON, Reliance
+from unspur.practice.audit.findings import FindingJSON, Reliance, is_shortcut
 from unspur.practice.audit.stored import stored
 from unspur.practice.predict.classifier import Logits
 
@@ -61,7 +61,7 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
         f"{folder} is an audit of the classes {', '.join(audit['classes'][:5])}, but the model knows "
         f"{', '.join(classes[:5])}; name an audit of the same data.",
     )
-    shortcuts = [finding for finding in audit["findings"] if is_shortcut(finding)]
+    shortcuts = [finding for finding in audit["findings"] if stored_shortcut(finding)]
     if not shortcuts:
         return None
     gravest = next(((each["what"], cue_of(each["cue"])) for each in shortcuts if each["cue"]), None)
@@ -90,10 +90,10 @@ def _showing(cue: Cue, val: Split, members: Tensor) -> Tensor:
     return found if len(found) else members
 
 
-def is_shortcut(finding: FindingJSON) -> bool:
-    """Whether it gives labels away without being the object, or the model was seen to lean on it."""
+def stored_shortcut(finding: FindingJSON) -> bool:
+    """Whether a finding of a stored audit is a shortcut."""
     reliance = finding["reliance"]
-    return finding["grade"] == "leaks" or (reliance is not None and Reliance.of(reliance).leans)
+    return is_shortcut(finding["grade"], Reliance.of(reliance) if reliance else None)
 
 
 def _bytes(pixels: Tensor) -> Tensor:
