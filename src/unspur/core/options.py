@@ -77,7 +77,7 @@ def _present(cls: type) -> dict[str, str]:
 
 def options(spec: Any, prefix: str = "") -> Iterator[Option]:
     """Every setting of ``spec``, the nested ones behind their parent."""
-    comments = _comments(type(spec))
+    comments = _comments(type(spec))  # type: ignore[arg-type]  # mypy does not know that classes can be hashed
     for field in dataclasses.fields(spec):
         value, key = getattr(spec, field.name), prefix + field.name
         default = _spec_name(value) if dataclasses.is_dataclass(value) else value
