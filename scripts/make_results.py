@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import shown
-from result_tables import RESULTS, TABLES, reproduced
+from result_files import RESULTS
+from result_tables import TABLES, reproduced
 
 from unspur.core.files import write_text
 

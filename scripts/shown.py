@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
-from result_tables import CLAIMS, PHOTOGRAPHS, SECOND_DIGIT, cells_of, read, second_digit
+from practice_tables import PHOTOGRAPHS
+from result_files import read
+from result_tables import CLAIMS, SECOND_DIGIT, cells_of, second_digit
 from swap_tables import scored
 
 from unspur.methods.shown import KindOfCue

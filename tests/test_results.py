@@ -27,9 +27,11 @@ def test_every_page_shows_what_the_results_say(scripts):
 
 
 def test_a_changed_result_is_noticed_and_written_to_its_place_only(scripts, tmp_path, monkeypatch):
-    make_results, result_tables = scripts
+    import result_files
+
+    make_results, _ = scripts
     shutil.copy(ROOT / "results/dcwp-table2.json", tmp_path)
-    monkeypatch.setattr(result_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(result_files, "RESULTS", tmp_path)
     page = tmp_path / "page.md"
     page.write_text("By hand: 45.39.\n<!-- table: dcwp-table2 -->\n<!-- end -->\nAnd after.\n")
     page.write_text(make_results.filled(page.read_text()))

@@ -1,0 +1,210 @@
+"""Tables of what works on photographs: methods compared, audits, repairs, labels, and how reliable it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from audit_tables import case_rows, clean_rows, found_rows, other_rows
+from reliability_table import kill_rows, soak_rows, total_rows
+from result_files import RESULTS, made, markdown, read
+from scale_table import enough_cores, far_rows, point_rows
+from swap_tables import selection_rows, swap_rows
+
+
+def photographs() -> list[str]:
+    """Every method on every set of photographs; a row that has a model before the repair shows it, too."""
+    found = read("photographs")
+    cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in found["rows"]:
+        cells.setdefault((row["method"], row["set"]), []).append(row)
+    methods = list(dict.fromkeys(method for method, _ in cells))
+    body = [
+        [method, *(text for on in PHOTOGRAPHS for text in _photograph(on, cells.get((method, on), [])))]
+        for method in methods
+    ]
+    headers = ["method", *(f"{on}: {name}" for on, scores in PHOTOGRAPHS.items() for name in scores)]
+    return [made(found), "", *markdown(headers, body)]
+
+
+PHOTOGRAPHS = {  # set: heading of a column, the test set and the score that it shows
+    "petscapes": {"worst group": ("test", "worst_group_accuracy"), "mean": ("test", "mean_group_accuracy")},
+    "tagged": {"misled": ("test", "conflicting_accuracy"), "mean": ("test", "mean_group_accuracy")},
+    "isic": {"skin disc": ("control", "accuracy"), "coloured disc": ("patch", "accuracy")},
+}
+
+
+def _photograph(on: str, rows: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """The scores of one method on one set: after the repair, with the model before it in brackets, over seeds."""
+    texts: list[str | None] = []
+    for test, score in PHOTOGRAPHS[on].values():
+        values = [100 * row["tests"]["result"][test][score] for row in rows if row["status"] == "done"]
+        before = [100 * row["tests"]["before"][test][score] for row in rows if "before" in row["tests"]]
+        if not values:
+            texts.append(rows[0]["status"] if rows else None)
+            continue
+        text = f"{fmean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+        texts.append(text + (f" ({fmean(before):.1f})" if before else ""))
+    return texts
+
+
+def swap() -> list[str]:
+    """Swap with the audit's cue, beside plain training."""
+    found = read("swap")
+    headers = ["set", "accuracy", "plain training (seeds)", "swap (seeds)", "cue, by the audit"]
+    return [made(found), "", *markdown(headers, swap_rows(found))]
+
+
+def swap_selection() -> list[str]:
+    """How well rules without group labels rank models by their true worst group."""
+    found = read("swap-selection")
+    kinds = dict.fromkeys(row["validation"] for row in found["rows"])
+    headers = ["set", "rule", *(f"{name}, {kind}" for kind in kinds for name in ("correlation", "regret"))]
+    models = len(found["rows"][0]["models"])
+    return [f"{made(found)} {models} models a seed.", "", *markdown(headers, selection_rows(found))]
+
+
+def repair_no_harm() -> list[str]:
+    """Sets without a planted shortcut: what a repair does to them."""
+    found = read("no-harm")
+    rows = []
+    for row in found["rows"]:
+        kept = row["chosen"] is None
+        figures = [f"{100 * row[when]:.1f}" for when in ("before", "after")]
+        tried = ", ".join(each["name"] for each in row["tried"]) or "nothing"
+        rows.append([row["case"], row["verdict"], tried, "the model itself" if kept else row["chosen"], *figures])
+    headers = ("set", "audit", "tried", "kept", "accuracy before", "after")
+    return [made(found), "", *markdown(headers, rows)]
+
+
+def audit_found() -> list[str]:
+    """The audit's own test: how many planted shortcuts it finds, where, and at which cost."""
+    lines = read("audit-benchmark")
+    commits = ", ".join(dict.fromkeys(line["commit"] for line in lines))
+    said = f"`python benchmarks/audit.py run`; {len(lines)} cases; seed 2; commit {commits}."
+    headers = ["part", "conflict", "found", "by other traces", "localised", "named", "processor time"]
+    return [said, "", *markdown(headers, found_rows(lines))]
+
+
+def audit_clean() -> list[str]:
+    """The audit's own test: verdicts on sets without a plant."""
+    return markdown(["clean sets", "count", "accused", "context", "clean"], clean_rows(read("audit-benchmark")))
+
+
+def audit_cases() -> list[str]:
+    """Real sets: verdict, and of each leak or context how well it tells labels and how far the model follows."""
+    found = read("audit-cases")
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in found["rows"]))
+    headers = ["set", "images", "verdict", "what", "tells the label", "follows the cue", "control"]
+    return [f"`{found['command']}`; commit {commits}.", "", *markdown(headers, case_rows(found["rows"]))]
+
+
+def audit_others() -> list[str]:
+    """Other tools on some of the same sets."""
+    said = "`python benchmarks/audit.py others`; conflict 5 %, seed 2."
+    if not (RESULTS / "audit-others.jsonl").exists():
+        return [f"Not run yet: {said}"]
+    rows = other_rows(read("audit-others"), read("audit-benchmark"))
+    return [said, "", *markdown(["tool", "planted, found", "clean, accused", "processor time"], rows)]
+
+
+def compared(name: str) -> list[str]:
+    """Methods on a data set, the best first, and their mean ranks where there are several seeds."""
+    found = read(name)
+    (block,) = found["datasets"]
+    rows = []
+    for row in sorted((row for row in block["rows"] if row["mean"]["none"]), key=_by_worst_and_mean, reverse=True):
+        scores = [row[score][choice] for score in ("worst", "mean") for choice in ("groups", "none")]
+        rank = found["ranks"]["none"][row["method"]]
+        span = f" ({rank['ci95'][0]:.1f} to {rank['ci95'][1]:.1f})" if rank["ci95"] else ""
+        spread = [
+            f"{100 * s['mean']:.1f}" + ("" if s["deviation"] is None else f" ± {100 * s['deviation']:.1f}")
+            for s in scores
+        ]
+        rows.append([row["method"], row["groups"], *spread, f"{rank['rank']:.1f}{span}", f"{row['cost']:.1f}"])
+    headers = [
+        "method",
+        "reads groups of",
+        "worst, with",
+        "worst, without",
+        "mean, with",
+        "mean, without",
+        "rank",
+        "cost",
+    ]
+    left_out = [f"- `{row['method']}` is left out: {row['left_out']}" for row in block["rows"] if row["left_out"]]
+    return [made(found), "", *markdown(headers, rows), *(["", *left_out] if left_out else [])]
+
+
+def _by_worst_and_mean(row: Mapping[str, Any]) -> list[float]:
+    return [row[score]["none"]["mean"] if row[score]["none"] else 0.0 for score in ("worst", "mean")]
+
+
+def reliability() -> list[str]:
+    """What was tried, all together, and at which commits."""
+    lines = read("reliability")
+    commits = ", ".join(dict.fromkeys(line["commit"] for line in lines if line["commit"]))
+    return [f"Commit {commits}.", "", *markdown(["hunt", "tried", "went well", "files"], total_rows(lines))]
+
+
+def reliability_kills() -> list[str]:
+    return markdown(["what", "operations", "kills", "went well", "files"], kill_rows(read("reliability")))
+
+
+def reliability_soak() -> list[str]:
+    headers = ["minutes", "runs", "kills", "files equal", "equal on Ray", "rounds", "open files", "memory"]
+    return markdown(headers, soak_rows(read("reliability")))
+
+
+def abstention() -> list[str]:
+    found = read("abstention")
+    tests = {"original": "no squares", "biased": "squares on the wrong class"}
+    headers = (
+        "chosen on",
+        "images",
+        "to be answered",
+        "answered",
+        "error promised",
+        "error",
+        "sets hold",
+        "labels a set",
+    )
+    rows = []
+    for row in found["rows"]:
+        rule = "images and swapped cues" if row["audit"] else "images"
+        pairs = [_percent(row[which][what]) for what in ("answered", "error") for which in ("promised", "came")]
+        rows.append([rule, tests[row["test"]], *pairs, _percent(row["sets_hold"]), f"{row['set_size']:.2f}"])
+    return [f"{made(found)} The model: `{found['trained']}`.", "", *markdown(headers, rows)]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def scale_points() -> list[str]:
+    found = read("scale")
+    how = f"{made(found)} {found['images']:,} images, {found['cores']} cores, load {found['load']:g} when it began."
+    if found["load"] > found["cores"] / 4:
+        how += " Other work had the cores at that time, so that the ratios say little of the formula."
+    headers = ("what", "processes", "images a second", "computed", "ratio")
+    return [how, "", *markdown(headers, point_rows(found))]
+
+
+def scale_costs() -> list[str]:
+    found = read("scale")
+    parts = {
+        "decoding `d`": found["decode"],
+        "the model `m`": found["model"],
+        "listing and handing out, in one process": found["hand_out"],
+        "writing a row, in the same process": found["write"],
+    }
+    rows = ([name, f"{1000 * cost:.3f}"] for name, cost in parts.items())
+    return markdown(("for an image", "milliseconds of a core"), rows)
+
+
+def scale_far() -> list[str]:
+    found = read("scale")
+    headers = ("images", "cores", "decoding", "model", "one process", "in all", "what takes longest")
+    end = f"From {enough_cores(found):,} cores on the one process is what takes longest."
+    return [*markdown(headers, far_rows(found)), "", end]
