@@ -1,6 +1,7 @@
 """Every setup of every table takes one step: on embedded digits, or on tiny copies of sets that are only read."""
 
 import dataclasses
+import functools
 import re
 
 import pytest
@@ -77,6 +78,12 @@ def shallow(monkeypatch):
     )
 
 
+@functools.cache
+def loaded(spec, root):
+    """A data set, of which several setups are made."""
+    return spec.load(DataFiles(root))
+
+
 def once(spec):
     """The same method, with every training in it as short as can be."""
     changes = {}
@@ -113,7 +120,7 @@ def test_a_step_of_every_setup(setup, root, monkeypatch):
         # Four samples may all be mined, or none.
         monkeypatch.setattr(f"unspur.methods.{setup.method}.require_both", lambda *mined, **named: None)
     config = setup.config(0, tuple(more))
-    data = config.data.load(DataFiles(root))
+    data = loaded(config.data, root)
     some = torch.arange(0, len(data.train), max(1, len(data.train) // 4))[:4]
     model = config.arch.build(data, seed=0)
     if setup.arch.startswith("vit_"):

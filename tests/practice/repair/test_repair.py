@@ -237,7 +237,9 @@ def test_groups_that_a_user_has_are_chosen_by(place, audited, tmp_path):
     assert state["evidence"] == "groups" and 0 < state["images"] <= 60
 
 
-def test_a_method_gets_the_groups_of_training_images_and_the_choice_those_of_validation_images(place, tmp_path):
+def test_a_method_gets_the_groups_of_training_images_and_the_choice_those_of_validation_images(
+    place, audited, tmp_path
+):
     images = {part: range(60) for part in ("train", "val")}
     rows = "".join(f"{part}/{n},x,kind{n % 2},person\n" for part, numbers in images.items() for n in numbers)
     (tmp_path / "groups.csv").write_text(f"filename,label,cue,checked\n{rows}")
