@@ -64,8 +64,8 @@ def tagged(runs: Path, data_dir: Path | None, pixels: int = SIDE) -> tuple[str, 
         for name in ("cat", "dog"):
             members = (data.train.y == data.classes.index(name)).nonzero().squeeze(1)[:EACH]
             (plain / name).mkdir(parents=True, exist_ok=True)
-            for number, pixels in zip(members.tolist(), data.train.x[members], strict=True):
-                picture = Image.fromarray(pixels.permute(1, 2, 0).numpy())
+            for number, image in zip(members.tolist(), data.train.x[members], strict=True):
+                picture = Image.fromarray(image.permute(1, 2, 0).numpy())
                 picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(plain / name / f"{number:05}.png")
         plant(Folder(root=str(plain)), "watermark", planted, conflict=0.05)
     return f"data.root={planted}", "data.csv=metadata.csv", "data.attributes=watermark", f"data.size={pixels}"
