@@ -23,6 +23,7 @@ SWAPPED = {  # sets of swap.json, by how their names begin: the shortcut, and wh
     "Biased MNIST, two squares": ("two squares", "digits"),
     "petscapes": ("a background", HEADS),
     "tagged": ("a corner tag", HEADS),
+    "isic": ("a coloured patch", HEADS),
 }
 SHORTCUTS = {"petscapes": "a background", "tagged": "a corner tag", "isic": "a coloured patch"}
 CUES: dict[str, KindOfCue | None] = {  # the kind of cue that an audit finds
