@@ -26,7 +26,7 @@ SWAPPED = {  # sets of swap.json, by how their names begin: the shortcut, and wh
     "isic": ("a coloured patch", HEADS),
 }
 SHORTCUTS = {"petscapes": "a background", "tagged": "a corner tag", "isic": "a coloured patch"}
-CUES: dict[str, KindOfCue | None] = {  # the kind of cue that an audit finds
+CUES: dict[str, KindOfCue] = {  # the kind of cue that an audit finds
     "a blue square": "place",
     "two squares": "place",
     "code in a row": "place",
@@ -35,7 +35,7 @@ CUES: dict[str, KindOfCue | None] = {  # the kind of cue that an audit finds
     "a corner tag": "place",
     "digit's colour": "scene",
     "colour, always": "scene",
-    "a coloured patch": None,  # at another place in each image
+    "a coloured patch": "place",
 }
 
 

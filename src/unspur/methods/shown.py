@@ -13,7 +13,7 @@ class Shown(TypedDict):
     """What a method made of a shortcut: per cent right where it misleads, without and with the method."""
 
     shortcut: str
-    cue: KindOfCue | None  # None: marks that move, which no cue describes
+    cue: KindOfCue
     images: str  # what kind of images, and what of the network was trained
     before: float
     after: float
