@@ -35,12 +35,9 @@ browser:
 	       && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No Chromium here: the report's browser tests will be skipped."
 
-# One thread a process, since torch's own threads would only get in each other's way, and one process more than cores,
-# since some tests wait for processes of their own. Each has a part of the files, so that what these share is made once.
-WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
-
+# One process a core and one thread a process: torch's own threads would only get in each other's way.
 pytest: venv browser
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 # Every bad input, every kill and every full disk, of which the ordinary tests have a sample: an hour. The counts go to
 # results/reliability.jsonl, and with `make results` to results/reliability.md.
