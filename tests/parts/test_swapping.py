@@ -9,12 +9,15 @@ from unspur.data.masks import BitMask
 from unspur.errors import UnspurError
 from unspur.parts.cues.cells import Cells
 from unspur.parts.cues.noise import Noise
+from unspur.parts.cues.region import Region
+from unspur.parts.cues.standing_out import StandsOut
 from unspur.parts.swapping import (
     CueExchange,
     MaskExchange,
     OneOfEach,
     donors_of_other_classes,
     require_images,
+    showing,
     with_copies,
 )
 from unspur.train.orders import Place
@@ -49,6 +52,24 @@ def test_copies_are_the_same_whatever_is_read_with_them_and_others_with_another_
     assert torch.equal(whole[[20, 9]], both.x[torch.tensor([20, 9])])
     assert torch.equal(whole[9:20], both.subset(torch.arange(9, 20)).x[torch.arange(11)])
     assert not torch.equal(whole, with_copies(split, CueExchange((Noise(),)), copies=3, seed=2).x[torch.arange(32)])
+
+
+def test_of_a_mark_that_few_images_of_one_class_have_half_the_copies_of_every_class_have_one():
+    x = torch.full((400, 3, 32, 32), 128, dtype=torch.uint8)
+    y = torch.arange(400) % 2
+    x[1:17:2, :, 8:16, 8:16] = torch.tensor([20, 230, 20], dtype=torch.uint8)[:, None, None]  # 8 of 200 of class 1
+    mark = Region(StandsOut((("green", 0.3),)))
+    copies = with_copies(Split(x, y), CueExchange((mark,)), copies=4, seed=0, originals=False)
+    shows = showing([mark], copies.x)
+    # by images of another class 4 % of class 0's copies would have it, and none of class 1's
+    for label in (0, 1):
+        assert abs(float(shows[copies.y == label].float().mean()) - 0.5) < 0.06
+    both = with_copies(Split(x, y), CueExchange((mark,)), copies=1, seed=0, share=0.5)
+    shows = showing([mark], both.x)
+    # originals show it in 0 and 4 % of a class: copies in 52 and 48 %, so that it is 26 % in either class
+    for label in (0, 1):
+        assert abs(float(shows[both.y == label].float().mean()) - 0.26) < 0.05
+    assert int(showing([mark], x).sum()) == 8
 
 
 def test_grey_images_stay_grey():

@@ -109,7 +109,7 @@ class Swap(Method):
             train_model(stages["erm"], train, self.erm, stage="erm", session=session)
             hidden, exchange = self._looked_at(stages["erm"], train, session)
         share = self._share(train)
-        both = with_copies(train, exchange, self.copies, derive(session.seed, "swap"))
+        both = with_copies(train, exchange, self.copies, derive(session.seed, "swap"), share=share)
         order = OneOfEach(copies=self.copies, share=share)
         train_model(model, both, self.training, stage="training", session=session, order=order)
         figures = {"cues": list(self.cues), "share": share}
@@ -125,7 +125,8 @@ class Swap(Method):
         hidden, exchange = None, self._cues()
         if exchange is None:
             hidden, exchange = self._looked_at(plain, train, session)
-        copies = with_copies(train, exchange, self.copies, derive(session.seed, "swap"), originals=False)
+        seed = derive(session.seed, "swap")
+        copies = with_copies(train, exchange, self.copies, seed, share=share, originals=False)
         x = torch.cat(
             [features_of(model, both, session, stage) for both, stage in ((train, "features"), (copies, "copies"))]
         )

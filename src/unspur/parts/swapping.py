@@ -14,14 +14,26 @@ from unspur.data.base import Source, Split, Unread
 from unspur.data.masks import Mask
 from unspur.errors import require
 from unspur.parts.cues.base import Cue
+from unspur.parts.cues.region import Region
+from unspur.parts.cues.standing_out import StandsOut
 from unspur.train.orders import Drawn, Passes, Place, epoch_batches
 from unspur.train.recipe import Recipe
 
+READ = 256  # images at a time
 
-class Exchange(Protocol):
+
+class Change(Protocol):
     """What turns images and donors (floats in [0, 1]) into copies; ``index`` are the images' places in their split."""
 
     def __call__(self, images: Tensor, donors: Tensor, index: Tensor) -> Tensor: ...
+
+
+class Exchange(Change, Protocol):
+    """A change that says which donors it needs."""
+
+    def donors(self, split: Split, copies: int, share: float, generator: torch.Generator) -> Tensor:
+        """For each sample of ``split`` so many donors, (copies, samples); copies are so large a share of all."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,13 @@ class CueExchange:
             images = cue.swap(images, donors)
         return images[:, :1] if grey else images
 
+    def donors(self, split: Split, copies: int, share: float, generator: torch.Generator) -> Tensor:
+        """Images of other classes; of marks that images may lack, images with one and without, whatever the class."""
+        marks = [cue for cue in self.cues if may_lack(cue)]
+        if not marks:
+            return donors_of_other_classes(split.y, copies, generator)
+        return donors_with_and_without(showing(marks, split.x), split.y, copies, share, generator)
+
 
 @dataclass(frozen=True, eq=False)
 class MaskExchange:
@@ -48,6 +67,24 @@ class MaskExchange:
     def __call__(self, images: Tensor, donors: Tensor, index: Tensor) -> Tensor:
         keep = self.mask.keep(index).unsqueeze(1)
         return images * keep + donors * (1 - keep)
+
+    def donors(self, split: Split, copies: int, share: float, generator: torch.Generator) -> Tensor:
+        """Images of other classes."""
+        return donors_of_other_classes(split.y, copies, generator)
+
+
+def may_lack(cue: Cue) -> bool:
+    """Whether there may be images without the cue: every image has a colour, but not every one a coloured mark."""
+    return isinstance(cue, Region) and isinstance(cue.find, StandsOut)
+
+
+def showing(cues: Sequence[Cue], images: Source) -> Tensor:
+    """(n,) whether any of the cues is to be seen in each image (bytes)."""
+    parts = []
+    for index in torch.arange(images.shape[0]).split(READ):
+        pictures = images[index].expand(-1, 3, -1, -1).float() / 255
+        parts.append(torch.stack([cue.outline(pictures).flatten(1).any(1) for cue in cues]).any(0))
+    return torch.cat(parts)
 
 
 class Pairing(NamedTuple):
@@ -63,8 +100,8 @@ class Pairing(NamedTuple):
 class SwappedImages:
     """Images by index whose cues are swapped when they are read: a source for a Split."""
 
-    def __init__(self, images: Source, pairing: Pairing, exchange: Exchange) -> None:
-        self._images, self._pairing, self._exchange = images, pairing, exchange
+    def __init__(self, images: Source, pairing: Pairing, change: Change) -> None:
+        self._images, self._pairing, self._change = images, pairing, change
 
     @property
     def shape(self) -> torch.Size:
@@ -78,7 +115,7 @@ class SwappedImages:
         return next(self.reading([index]))
 
     def subset(self, index: Tensor, /) -> SwappedImages:
-        return SwappedImages(self._images, self._pairing.at(index), self._exchange)
+        return SwappedImages(self._images, self._pairing.at(index), self._change)
 
     def reading(self, order: Sequence[Tensor], /) -> Iterator[Tensor]:
         """Each index in turn: its images, and behind them the donors of those that get another's cue."""
@@ -90,7 +127,7 @@ class SwappedImages:
         for pair, own, both in zip(pairs, changed, read, strict=True):
             images, donors = both[: len(own)].clone(), both[len(own) :]
             if len(donors):
-                made = self._exchange(images[own].float() / 255, donors.float() / 255, pair.image[own])
+                made = self._change(images[own].float() / 255, donors.float() / 255, pair.image[own])
                 images[own] = (made.clamp(0, 1) * 255).round().to(torch.uint8)
             yield images
 
@@ -124,10 +161,35 @@ def donors_of_other_classes(y: Tensor, copies: int, generator: torch.Generator) 
     return donors
 
 
-def with_copies(split: Split, exchange: Exchange, copies: int, seed: int, *, originals: bool = True) -> Split:
-    """The samples of ``split``, behind them ``copies`` of each in the same order; nothing is known of their groups."""
+def donors_with_and_without(shows: Tensor, y: Tensor, copies: int, share: float, generator: torch.Generator) -> Tensor:
+    """For each sample so many donors, (copies, samples), of which about half show a mark, however few samples do.
+
+    Donors of another class would hardly ever show a mark that few images have. A class whose own samples show it more
+    often gets fewer such donors: with so large a ``share`` of copies the mark is as likely with every label.
+
+    >>> shows, y = torch.tensor([True] * 2 + [False] * 8), torch.tensor([0] * 5 + [1] * 5)
+    >>> donors = donors_with_and_without(shows, y, 2000, 0.5, torch.Generator().manual_seed(0))
+    >>> [round(float(shows[donors[:, y == label]].float().mean()), 1) for label in (0, 1)]  # with 0.4 and 0: 0.7 of two
+    [0.3, 0.7]
+    """
+    pools = [pool for pool in (shows.nonzero().squeeze(1), (~shows).nonzero().squeeze(1)) if len(pool)]
+    size = (copies, len(shows))
+    drawn = [pool[torch.randint(len(pool), size, generator=generator)] for pool in pools]
+    labels, place = y.unique(return_inverse=True)
+    own = torch.stack([shows[y == label].double().mean() for label in labels])
+    wanted = 0.5 + (own.mean() - own) * (1 - share) / share
+    return torch.where(torch.rand(size, generator=generator) < wanted[place], drawn[0], drawn[-1])
+
+
+def with_copies(
+    split: Split, exchange: Exchange, copies: int, seed: int, *, share: float = 1.0, originals: bool = True
+) -> Split:
+    """The samples of ``split``, behind them ``copies`` of each in the same order; nothing is known of their groups.
+
+    ``share``: how much copies count, where originals are trained on beside them.
+    """
     own = torch.arange(len(split))
-    donors = donors_of_other_classes(split.y, copies, stream(seed, "donors"))
+    donors = exchange.donors(split, copies, share, stream(seed, "donors"))
     parts = [*([own] if originals else []), *donors]
     pairing = Pairing(own.repeat(len(parts)), torch.cat(parts))
     images = SwappedImages(split.x, pairing, exchange)

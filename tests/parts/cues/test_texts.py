@@ -11,7 +11,12 @@ from unspur.parts.cues.texts import WHOLE, cue_of, cue_text, cues_of
 
 @pytest.mark.parametrize(
     "cue",
-    [*WHOLE.values(), Cells(8, 8, ((0, 0), (7, 7))), Cells(3, 5, ((1, 4),)), Region(StandsOut("cyan", 0.1234567))],
+    [
+        *WHOLE.values(),
+        Cells(8, 8, ((0, 0), (7, 7))),
+        Cells(3, 5, ((1, 4),)),
+        Region(StandsOut((("cyan", 0.1234567), ("light", -0.5)))),
+    ],
     ids=str,
 )
 def test_a_cue_is_what_its_text_says(cue):

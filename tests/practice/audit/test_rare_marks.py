@@ -63,14 +63,34 @@ def test_the_region_is_where_the_mark_is():
     pictures = torch.full((2, 3, 64, 64), 0.5)
     pictures[1, :, 40:48, 16:24] = torch.tensor([0.1, 0.9, 0.1])[:, None, None]
     region = mark.region(pictures)
-    assert not region[0].any() and region[1, 40:48, 16:24].all() and int(region[1].sum()) == 64
+    assert not region[0].any() and region[1, 40:48, 16:24].all() and int(region[1].sum()) == 144  # and its rim
 
 
 def test_images_without_colour_are_no_mark_though_they_are_sorted_by_class():
     y = torch.arange(400) // 200  # all lie at 0, and the first of them are of one class
     mark = found(torch.full((400, 8, 8, 3), 0.5), y)
-    assert mark.level == pytest.approx(-1e-6) and mark.apart == 0
-    assert mark.region.level == mark.level and grade_rare(mark.apart, drawn=False) == "informative"
+    (direction,) = mark.directions
+    assert direction.level == pytest.approx(-1e-6) and mark.apart == 0
+    assert mark.region.levels == ((direction.name, direction.level),)
+    assert grade_rare(mark.apart, drawn=False) == "informative"
+
+
+def test_a_mark_that_comes_in_two_colours_is_one_mark_with_both(marked):
+    images, y = marked
+    images[41:71:2, 6, 1] = torch.tensor([0.9, 0.1, 0.9])  # 15 more images of class 1
+    labels = permuted_labels(y, 100, 0)
+    mark = rare_mark(images, labels, 2, 0.03, least_apart=9.0)
+    assert mark.colour in ("green or purple", "purple or green") and (mark.marked, mark.others) == (35, 0)
+    assert int((mark.above > 0).sum()) == 35 and len(mark.region.levels) == 2
+    alone = rare_mark(images, labels, 2, 0.03, least_apart=1000.0)  # the second stands out less than that
+    assert len(alone.directions) == 1 and alone.marked in (15, 20)
+
+
+def test_a_mark_of_another_class_does_not_join(marked):
+    images, y = marked
+    images[0:30:2, 6, 1] = torch.tensor([0.9, 0.1, 0.9])
+    mark = rare_mark(images, permuted_labels(y, 100, 0), 2, 0.03, least_apart=9.0)
+    assert len(mark.directions) == 1
 
 
 def test_every_direction_has_a_name():

@@ -19,28 +19,36 @@ FINE = 32  # cells each way in which a mark is outlined
 
 @dataclass(frozen=True)
 class StandsOut:
-    """The places of images (floats, n x 3 x h x w) that exceed ``level`` in ``direction``: booleans (n, h, w).
+    """The places of images (floats, n x 3 x h x w) that exceed a level in a direction: booleans (n, h, w).
 
-    A direction is relative to the image's own median cell: on red skin a blue mark lies towards green.
+    A direction is relative to the image's own median cell: on red skin a blue mark lies towards green. A mark that
+    comes in several colours has a level for each.
     """
 
-    direction: str
-    level: float
+    levels: tuple[tuple[str, float], ...]
 
     def __post_init__(self) -> None:
-        require(
-            self.direction in DIRECTIONS and -2 < self.level < 2,
-            f"A mark is a direction ({', '.join(DIRECTIONS)}) and a level in (-2, 2) but got '{self.direction}' and "
-            f"{self.level}.",
-        )
+        require(bool(self.levels), "A mark needs a direction and a level.")
+        for direction, level in self.levels:
+            require(
+                direction in DIRECTIONS and -2 < level < 2,
+                f"A mark is a direction ({', '.join(DIRECTIONS)}) and a level in (-2, 2) but got '{direction}' and "
+                f"{level}.",
+            )
 
     def __call__(self, images: Tensor) -> Tensor:
-        number = DIRECTIONS.index(self.direction)
-        coarse, fine = (stand_out(_means(images, grid))[:, number] for grid in (GRID, FINE))
-        near = functional.max_pool2d((coarse > self.level).float().unsqueeze(1), 3, stride=1, padding=1)
-        near = functional.interpolate(near, size=fine.shape[1:], mode="nearest").squeeze(1) > 0
-        inside = (near & (fine > self.level)).float().unsqueeze(1)
+        coarse, fine = (stand_out(_means(images, grid)) for grid in (GRID, FINE))
+        inside = torch.stack([_place(coarse, fine, *each) for each in self.levels]).amax(0)
+        inside = functional.max_pool2d(inside, 3, stride=1, padding=1)  # a mark's rim fills its fine cells in part
         return functional.interpolate(inside, size=images.shape[2:], mode="nearest").squeeze(1) > 0
+
+
+def _place(coarse: Tensor, fine: Tensor, direction: str, level: float) -> Tensor:
+    """Fine cells (n, 1, g, g) that exceed the level, in or beside a coarse one that does."""
+    number = DIRECTIONS.index(direction)
+    near = functional.max_pool2d((coarse[:, number] > level).float().unsqueeze(1), 3, stride=1, padding=1)
+    near = functional.interpolate(near, size=fine.shape[2:], mode="nearest")
+    return near * (fine[:, number] > level).unsqueeze(1)
 
 
 def _means(images: Tensor, grid: int) -> Tensor:

@@ -35,7 +35,7 @@ def cue_text(cue: Cue) -> str | None:
 
     Cells are written as a grid and the number whose bits they are, row by row.
 
-    >>> cue_text(Colour()), cue_text(Cells(2, 4, ((0, 1), (1, 3)))), cue_text(Region(StandsOut("blue", 0.12)))
+    >>> cue_text(Colour()), cue_text(Cells(2, 4, ((0, 1), (1, 3)))), cue_text(Region(StandsOut((("blue", 0.12),))))
     ('colour', 'cells:2x4:41', 'mark:blue:0.12')
     """
     if isinstance(cue, Cells):
@@ -48,7 +48,7 @@ def cue_text(cue: Cue) -> str | None:
 
 def _region_text(cue: Region) -> str | None:
     if isinstance(cue.find, StandsOut):
-        return f"{MARK}:{cue.find.direction}:{cue.find.level:.7g}"
+        return MARK + ":" + "+".join(f"{direction}:{level:.7g}" for direction, level in cue.find.levels)
     if isinstance(cue.find, SpeaksLoudest) and cue.find.file:
         return f"{DETECTED}:{cue.find.file}"
     return None
@@ -88,11 +88,13 @@ def _cells(text: str, rest: str) -> Cells:
 
 
 def _stands_out(text: str, rest: str) -> StandsOut:
-    direction, _, level = rest.partition(":")
+    pairs = [pair.partition(":") for pair in rest.split("+")]
     try:
-        return StandsOut(direction, float(level))
+        return StandsOut(tuple((direction, float(level)) for direction, _, level in pairs))
     except ValueError:
-        raise UnspurError(f"A mark is written like mark:blue:0.12 (direction, level) but got '{text}'.") from None
+        raise UnspurError(
+            f"A mark is written like mark:blue:0.12 or mark:blue:0.12+yellow:0.2 (direction, level) but got '{text}'."
+        ) from None
 
 
 def cues_of(texts: Sequence[str]) -> tuple[Cue, ...]:

@@ -29,6 +29,7 @@ from unspur.practice.audit.rules import (
     CONTEXT_TELLS,
     DRAWN,
     PATTERN_TELLS,
+    RARE_APART,
     RARE_SHARE,
     SIGNIFICANT,
     grade_cell,
@@ -225,18 +226,19 @@ class _Maker:
         """A mark in few images of one class."""
         data = self.data
         labels = permuted_labels(data.y, permutations_for(len(data.classes)), self.tests.seed)
-        mark = rare_mark(data.cells[..., :3], labels, len(data.classes), RARE_SHARE)
+        mark = rare_mark(data.cells[..., :3], labels, len(data.classes), RARE_SHARE, RARE_APART)
         if mark is None:
             return None
         own, n = int((data.y == mark.label).sum()), len(data.y)
         margins = torch.zeros(n, len(data.classes))
-        margins[:, mark.label] = mark.values - mark.level
+        margins[:, mark.label] = mark.above
         balanced = (mark.marked / own + 1 - mark.others / (n - own)) / 2
         name, has = data.classes[mark.label], f"{mark.marked:,} of {own:,} images"
+        article = "an" if mark.colour[0] in "aeiou" else "a"
         return Finding(
             kind="place",
             family=RARE,
-            what=f"a {mark.colour} mark that {has} of {name} have, and {mark.others:,} of {n - own:,} others",
+            what=f"{article} {mark.colour} mark that {has} of {name} have, and {mark.others:,} of {n - own:,} others",
             grade=grade_rare(mark.apart, drawn=self.drawn),
             tells_label=balanced,
             ci95=interval(balanced, data.y),

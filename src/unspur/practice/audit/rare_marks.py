@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import colorsys
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from unspur.parts.cues.standing_out import COLOURS, DIRECTIONS, StandsOut, stand_out
+from unspur.practice.audit.rules import SIGNIFICANT
 
 HUES = (
     (15, "red"),
@@ -33,29 +35,65 @@ FEWEST = 10  # images with the mark
 LEAST = 0.01  # a colour's deviation is taken to be at least this, so that equal images do not make trifles stand out
 
 
-class RareMark(NamedTuple):
+class Direction(NamedTuple):
     """A direction in which some images of a class go much further than nearly all others."""
 
     label: int
-    direction: int
+    name: str
     level: float  # what images with the mark exceed
-    marked: int  # images of the class that do
-    others: int  # images of other classes that do
     apart: float  # the median marked image above the class's median, in robust deviations
     p: float  # against permuted labels, corrected over directions and classes
-    values: Tensor  # (n,) what is compared with the level
+    above: Tensor  # (n,) how far each image lies above the level
     shown: tuple[float, float, float]  # the median colour of the cells that show it most
 
     @property
     def colour(self) -> str:
         """What it looks like, not its direction, which is relative: on red skin blue lies towards green."""
-        named = DIRECTIONS[self.direction]
-        return colour_name(*self.shown) if named in COLOURS else named
+        return colour_name(*self.shown) if self.name in COLOURS else self.name
+
+
+class RareMark(NamedTuple):
+    """A mark of one class, in one or several colours, the one that stands out most first."""
+
+    directions: tuple[Direction, ...]
+    y: Tensor
+
+    @property
+    def label(self) -> int:
+        return self.directions[0].label
+
+    @property
+    def apart(self) -> float:
+        return self.directions[0].apart
+
+    @property
+    def p(self) -> float:
+        return self.directions[0].p
+
+    @property
+    def above(self) -> Tensor:
+        """(n,) how far each image lies above the nearest level."""
+        return torch.stack([each.above for each in self.directions]).amax(0)
+
+    @property
+    def marked(self) -> int:
+        """Images of the class that have it."""
+        return int(((self.above > 0) & (self.y == self.label)).sum())
+
+    @property
+    def others(self) -> int:
+        """Images of other classes that have it."""
+        return int(((self.above > 0) & (self.y != self.label)).sum())
+
+    @property
+    def colour(self) -> str:
+        """What it looks like."""
+        return " or ".join(dict.fromkeys(each.colour for each in self.directions))
 
     @property
     def region(self) -> StandsOut:
         """Where images show the mark."""
-        return StandsOut(DIRECTIONS[self.direction], self.level)
+        return StandsOut(tuple((each.name, each.level) for each in self.directions))
 
 
 class Levels(NamedTuple):
@@ -67,24 +105,37 @@ class Levels(NamedTuple):
     surprise: Tensor  # minus the log of the chance of these two numbers
 
 
-def rare_mark(cells: Tensor, labels: Tensor, classes: int, least_share: float) -> RareMark | None:
+def rare_mark(
+    cells: Tensor, labels: Tensor, classes: int, least_share: float, least_apart: float = math.inf
+) -> RareMark | None:
     """The mark that stands out most, of all that a class has in at least ``least_share`` of its images.
 
     ``cells`` are mean colours (n, GRID, GRID, 3), ``labels`` (n, 1 + permutations) the labels and then permutations of
     them. For each direction and class the level is the lowest at which the class's share is ``RATIO`` times that of the
-    others; p is the share of permutations in which some direction and class is as surprising.
+    others; p is the share of permutations in which some direction and class is as surprising. Marks may come in several
+    colours: every direction joins that stands out by ``least_apart`` itself and adds at least ``FEWEST`` images.
     """
     (values, most), y = stand_out(cells.permute(0, 3, 1, 2)).flatten(2).max(2), labels[:, 0]
     orders = values.argsort(0, descending=True)
     found = [_levels(labels[order], classes, least_share) for order in orders.T]
     shown = cells.flatten(1, 2).gather(1, most.unsqueeze(2).expand(-1, -1, 3))
     by_chance = torch.stack([levels.surprise.amax(1)[1:] for levels in found]).amax(0)
-    marks = [
-        _mark(values[:, direction], orders[:, direction], levels, y, label, direction, by_chance, shown)
-        for direction, levels in enumerate(found)
+    each = [
+        _direction(values[:, number], orders[:, number], levels, y, label, number, by_chance, shown)
+        for number, levels in enumerate(found)
         for label in levels.inside[0].nonzero().flatten().tolist()
     ]
-    return max(marks, key=lambda mark: mark.apart, default=None)
+    return _joined(sorted(each, key=lambda one: -one.apart), y, least_apart) if each else None
+
+
+def _joined(found: Sequence[Direction], y: Tensor, least_apart: float) -> RareMark:
+    """The first, and those after it that show more images of the same class."""
+    mark = RareMark((found[0],), y)
+    for each in found[1:]:
+        more = RareMark((*mark.directions, each), y)
+        alike = each.label == mark.label and each.apart >= least_apart and each.p <= SIGNIFICANT
+        mark = more if alike and more.marked >= mark.marked + FEWEST else mark
+    return mark
 
 
 def _levels(labels: Tensor, classes: int, least_share: float) -> Levels:
@@ -118,30 +169,29 @@ def _choose(n: int, k: Tensor) -> Tensor:
     return math.lgamma(n + 1) - (k + 1).lgamma() - (n - k + 1).lgamma()
 
 
-def _mark(
+def _direction(
     values: Tensor,
     order: Tensor,
     levels: Levels,
     y: Tensor,
     label: int,
-    direction: int,
+    number: int,
     by_chance: Tensor,
     shown: Tensor,  # (n, directions, 3) the colour of the cell that lies furthest in each direction
-) -> RareMark:
+) -> Direction:
     own, above = values[y == label], order[: int(levels.place[0, label])]
     marked = above[y[above] == label]
-    red, green, blue = shown[marked, direction].median(0).values.tolist()
+    red, green, blue = shown[marked, number].median(0).values.tolist()
     middle = own.median()
     spread = max(float(1.4826 * (own - middle).abs().median()), float(own.std()) / 4, LEAST)
-    return RareMark(
+    level = float(f"{float(values[above[-1]]) - 1e-6:.7g}")  # as its text has it
+    return Direction(
         label=label,
-        direction=direction,
-        level=float(f"{float(values[above[-1]]) - 1e-6:.7g}"),  # as its text has it
-        marked=int(levels.inside[0, label]),
-        others=int(levels.outside[0, label]),
+        name=DIRECTIONS[number],
+        level=level,
         apart=float(values[marked].median() - middle) / spread,
         p=float((1 + (by_chance >= levels.surprise[0, label]).sum()) / (1 + len(by_chance))),
-        values=values,
+        above=values - level,
         shown=(red, green, blue),
     )
 

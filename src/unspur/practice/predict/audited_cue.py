@@ -13,11 +13,11 @@ from unspur.data.base import Split
 from unspur.errors import UnspurError, require
 from unspur.parts.cues.base import Cue
 from unspur.parts.cues.texts import cue_of
+from unspur.parts.swapping import showing
 from unspur.practice.audit.findings import FindingJSON, Reliance, is_shortcut
 from unspur.practice.audit.stored import stored
 from unspur.practice.predict.classifier import Logits
 
-BATCH = 256
 DONORS = 3  # images that an image gets the cue of; it decides if most of them change the prediction
 
 
@@ -83,10 +83,7 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
 
 def _showing(cue: Cue, val: Split, members: Tensor) -> Tensor:
     """Those of ``members`` in which the cue is to be seen, as a rare mark is in few of them; all, if it is in none."""
-    shows = [
-        cue.outline(val.x[part].expand(-1, 3, -1, -1).float() / 255).flatten(1).any(1) for part in members.split(BATCH)
-    ]
-    found = members[torch.cat(shows)]
+    found = members[showing([cue], val.subset(members).x)]
     return found if len(found) else members
 
 

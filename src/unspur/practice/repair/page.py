@@ -12,7 +12,7 @@ from unspur.core.progress import duration
 from unspur.core.seeds import derive
 from unspur.metrics.groups import wilson_interval
 from unspur.parts.cues.texts import cues_of
-from unspur.parts.swapping import CueExchange, donors_of_other_classes
+from unspur.parts.swapping import CueExchange
 from unspur.practice.repair.outcome import EVIDENCE_WORDS
 from unspur.practice.repair.scoring import Referee
 from unspur.practice.repair.state import DifferenceJSON, RepairJSON, ScoresJSON, TriedJSON
@@ -139,11 +139,10 @@ def _pictures(shown: Shown) -> tuple[str, tuple[PictureRow, ...]]:
         return "", ()
     order = torch.randperm(len(val), generator=torch.Generator().manual_seed(derive(referee.seed, "pictures") >> 1))
     index = order[: 4 * PICTURES]
-    donor = donors_of_other_classes(val.y, 1, torch.Generator().manual_seed(derive(referee.seed, "donor") >> 1))[0][
-        index
-    ]
+    exchange = CueExchange(cues_of(referee.cues))
+    donor = exchange.donors(val, 1, 1.0, torch.Generator().manual_seed(derive(referee.seed, "donor") >> 1))[0][index]
     x, other = val.batch(index).x, val.batch(donor).x
-    changed = CueExchange(cues_of(referee.cues))(x, other, index)
+    changed = exchange(x, other, index)
     models = [run.load_model(data) for run in (base, chosen)]
     said = [_said(model, changed) for model in models]
     misled = (said[0] != val.y[index]).long()
