@@ -10,7 +10,7 @@ from audit_tables import case_rows, clean_rows, found_rows, other_rows
 from reliability_table import kill_rows, soak_rows, total_rows
 from result_files import RESULTS, made, markdown, read
 from scale_table import enough_cores, far_rows, point_rows
-from swap_tables import selection_rows, swap_rows
+from swap_tables import beside_rows, selection_rows, swap_rows
 
 
 def photographs() -> list[str]:
@@ -54,6 +54,12 @@ def swap() -> list[str]:
     found = read("swap")
     headers = ["set", "accuracy", "plain training (seeds)", "swap (seeds)", "cue, by the audit"]
     return [made(found), "", *markdown(headers, swap_rows(found))]
+
+
+def swap_beside() -> list[str]:
+    """Swap on digits beside the papers' methods, here and as published."""
+    headers = ["set", "plain training (seeds)", "swap (seeds)", "another method", "here (seeds)", "as published"]
+    return markdown(headers, beside_rows(read("swap")))
 
 
 def swap_selection() -> list[str]:
