@@ -10,7 +10,7 @@ from audit_tables import case_rows, clean_rows, found_rows, other_rows
 from reliability_table import kill_rows, soak_rows, total_rows
 from result_files import RESULTS, made, markdown, read
 from scale_table import enough_cores, far_rows, point_rows
-from swap_tables import beside_rows, selection_rows, swap_rows
+from swap_tables import beside_rows, on_top_rows, selection_rows, swap_rows
 
 
 def photographs() -> list[str]:
@@ -60,6 +60,13 @@ def swap_beside() -> list[str]:
     """Swap on digits beside the papers' methods, here and as published."""
     headers = ["set", "plain training (seeds)", "swap (seeds)", "another method", "here (seeds)", "as published"]
     return markdown(headers, beside_rows(read("swap")))
+
+
+def swap_on_top() -> list[str]:
+    """Other methods on swap's copies."""
+    found = read("swap-on-top")
+    headers = ["shortcut", "method", "on images (seeds)", "on images and copies (seeds)"]
+    return [made(found), "", *markdown(headers, on_top_rows(found))]
 
 
 def swap_selection() -> list[str]:

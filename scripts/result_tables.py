@@ -112,6 +112,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "audit-cases": practice.audit_cases,
     "repair-no-harm": practice.repair_no_harm,
     "swap": practice.swap,
+    "swap-beside": practice.swap_beside,
+    "swap-on-top": practice.swap_on_top,
     "swap-selection": practice.swap_selection,
     "large_lr-table2-colored_mnist": papers.large_lr_table2,
     "large-lr": lambda: [line for score in SCORES for line in ("", f"### {score}", "", *overview(sweeps(), score))],

@@ -166,7 +166,7 @@ def _stored() -> dict[str, Any]:
     return stored
 
 
-def _made(case: Case, args: Any) -> Case:
+def made_case(case: Case, args: Any) -> Case:
     """Cats and dogs with a watermark in a corner, and the same images without it: those of scripts/photographs.py."""
     if case.data != "folder":
         return case
@@ -196,7 +196,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     for seed in parse_seeds(args.seeds):
-        for case in [_made(case, args) for name in args.sets.split(",") for case in SETS[name]]:
+        for case in [made_case(case, args) for name in args.sets.split(",") for case in SETS[name]]:
             audited = audit_of(case, args)
             found = audited.findings
             print(case.name, found["verdict"], found["cues"], flush=True)

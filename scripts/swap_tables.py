@@ -44,11 +44,24 @@ def swap_rows(found: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _cell(rows: Sequence[Mapping[str, Any]], method: str, test: str, score: str) -> str:
-    values = [100 * row["tests"][test][score] for row in rows if row["method"] == method]
+    return _over_seeds([100 * row["tests"][test][score] for row in rows if row["method"] == method])
+
+
+def _over_seeds(values: Sequence[float]) -> str:
     if not values:
         return ""
     spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
     return f"{fmean(values):.2f}{spread} ({len(values)})"
+
+
+def on_top_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """A row for each set and method: on images alone, and on images with swap's copies."""
+    rows = []
+    for name, method in dict.fromkeys((row["set"], row["method"]) for row in found["rows"]):
+        own = [row for row in found["rows"] if (row["set"], row["method"]) == (name, method)]
+        cells = [_over_seeds([100 * row["accuracy"] for row in own if row["swap"] is swap]) for swap in (False, True)]
+        rows.append([name, f"`{method}`", *cells])
+    return rows
 
 
 class Beside(NamedTuple):
