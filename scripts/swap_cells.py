@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from swap_figures import SETS, made_case, audit_of
+from swap_figures import SETS, audit_of, made_case
 from swap_selection import data_of
 from torch import Tensor
 from torch.nn import functional
