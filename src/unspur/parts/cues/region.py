@@ -39,7 +39,9 @@ class Region:
     def remove(self, images: Tensor) -> Tensor:
         """The region filled from what lies around it."""
         mask = self.find(images).unsqueeze(1)
-        return torch.where(mask, _surroundings(images, ~mask), images)
+        some, filled = mask.flatten(1).any(1), images.clone()  # filling takes long, and most images may have no region
+        filled[some] = torch.where(mask[some], _surroundings(images[some], ~mask[some]), images[some])
+        return filled
 
 
 def _surroundings(images: Tensor, known: Tensor) -> Tensor:
