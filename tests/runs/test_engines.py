@@ -77,7 +77,7 @@ def test_a_killed_process_costs_its_own_run_and_no_other(tmp_path):
     assert Run.create(tmp_path, quick).result()["threads"] == 1
 
 
-def test_a_process_that_dies_between_two_runs_is_replaced(tmp_path, monkeypatch):
+def test_a_process_that_dies_between_two_runs_is_replaced(tmp_path, monkeypatch, copies):
     runs = [config([*TINY, f"erm.lr={lr}"]) for lr in (0.1, 0.2)]
     started = []
 
@@ -92,6 +92,9 @@ def test_a_process_that_dies_between_two_runs_is_replaced(tmp_path, monkeypatch)
         if number == 0:
             started[0][0].kill()
             started[0][0].join()
+    for process, _ in started:  # a copy holds this end of its connection too, and would wait for ever
+        process.kill()
+        process.join()
     assert ended == [(0, "done"), (1, "done")] and len(started) == 2
 
 
