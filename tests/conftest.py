@@ -4,6 +4,7 @@ import multiprocessing
 
 import pytest
 import torch
+from filelock import FileLock
 
 FORKS = "ignore:.*multi-threaded, use of fork:DeprecationWarning"  # later Pythons; the other threads here only wait
 
@@ -22,6 +23,14 @@ def copies(monkeypatch):
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def only_ray(tmp_path_factory):
+    """No other test has a Ray cluster meanwhile: a sweep uses any that runs on this machine, and would wait for it."""
+    pytest.importorskip("ray")
+    with FileLock(tmp_path_factory.getbasetemp().parent / "ray.lock"):
+        yield
 
 
 def pytest_collection_modifyitems(items):
