@@ -19,27 +19,34 @@ def trained():
     return fit.stages["erm"], fit.model, config.arch, data
 
 
-def test_the_threshold_comes_from_validation_data(trained):
+@pytest.fixture(scope="module")
+def predicted(trained):
+    """What the models before and after predict, each image once for all tests."""
+    before, after, _, _ = trained
+    return Predictions(before), Predictions(after)
+
+
+def test_the_threshold_comes_from_validation_data(trained, predicted):
     before, after, _, data = trained
-    scores = selective_scores(Predictions(before), Predictions(after), data, 0.8)["biased"]["product"]
+    scores = selective_scores(*predicted, data, 0.8)["biased"]["product"]
     held = product_response(predict(before, data.val), predict(after, data.val)).confidence
     answered = (held >= scores["threshold"]).double().mean()
     assert 0.8 <= answered < 0.8 + 2 / len(held)
 
 
-def test_every_group_is_reported(trained):
-    before, after, _, data = trained
-    block = selective_scores(Predictions(before), Predictions(after), data, 0.9)["biased"]["product"]
+def test_every_group_is_reported(trained, predicted):
+    *_, data = trained
+    block = selective_scores(*predicted, data, 0.9)["biased"]["product"]
     assert sum(group["n"] for group in block["groups"]) == block["n"] == 2000
     assert sum(group["answered"] for group in block["groups"]) == block["answered"]
     assert [point["target"] for point in block["at_coverages"]] == [1.0, 0.95, 0.9, 0.85, 0.8]
 
 
-def test_agreement_answers_where_both_models_agree(trained):
+def test_agreement_answers_where_both_models_agree(trained, predicted):
     before, after, _, data = trained
     test = data.tests["biased"]
     agree = predict(before, test).argmax(1) == predict(after, test).argmax(1)
-    block = selective_scores(Predictions(before), Predictions(after), data, 0.9)["biased"]["agreement"]
+    block = selective_scores(*predicted, data, 0.9)["biased"]["agreement"]
     assert block["answered"] == int(agree.sum())
 
 

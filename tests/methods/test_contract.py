@@ -161,8 +161,8 @@ def test_a_method_for_one_device_refuses_two(name, data):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_baseline_is_one_of_the_stages(name, data):
-    found = fit(name, data)
+def test_a_baseline_is_one_of_the_stages(name, whole):
+    found = whole(name)[0]
     assert found.baseline is None or found.baseline.stage in found.stages
 
 

@@ -16,7 +16,7 @@ CLAIMED = [
 ]
 
 
-def test_two_devices_end_with_the_same_weights(tmp_path):
+def test_two_devices_end_with_the_same_weights(tmp_path, copies):
     assert {"asam", "class_balanced", "focal", "group_balanced", "lisa", "mixup"} <= set(CLAIMED)
     Fabric(accelerator="cpu", devices=2, strategy="ddp_spawn").launch(work, tmp_path, CLAIMED)
     for name in CLAIMED:

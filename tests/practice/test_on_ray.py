@@ -78,9 +78,8 @@ def without_times(folder):
 
 
 def test_a_machine_that_is_killed_in_the_middle_changes_neither_rows_nor_findings(
-    plain_run, new_photos, photos, tmp_path
+    plain_run, new_photos, photos, tmp_path, only_ray
 ):
-    pytest.importorskip("ray")
     alone, together, audits = tmp_path / "alone.csv", tmp_path / "together.csv", tmp_path / "audits"
     predict_into(plain_run, (str(new_photos),), Wanted(batch=1), alone)
     quick = Settings(model=False, local=False)

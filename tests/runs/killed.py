@@ -1,7 +1,7 @@
 """Do one tiny training that dies by SIGKILL at a moment, and goes on, for several moments: python killed.py OUT.
 
 Each has a folder below OUT. Prints how the processes of each moment ended, and whether the first of them left a result.
-They are forks of one that has imported everything and computed nothing.
+They are forks of one that has imported everything, unpacked the digits and computed nothing.
 """
 
 import json
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import safetensors.torch
 
+from unspur.data.mini.digits import load_mini
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
@@ -63,6 +64,7 @@ def train(moment: str, out: Path) -> int:
 
 
 if __name__ == "__main__":
+    load_mini()  # most of the time of so small a run
     told = {}
     for moment in MOMENTS:
         out = Path(sys.argv[1]) / moment

@@ -26,6 +26,7 @@ from unspur.runs.sweep import plan, sweep
 TINY = ["arch.width=8", "data.train=200", "data.test=100", "data.val=0"]
 LONG = [*TINY, "erm.epochs=100000"]
 SHORT = [*TINY, "erm.epochs=2"]
+PATIENCE = 300  # seconds after which a process that hangs is a failure
 
 
 def config(settings, seed=0):
@@ -77,7 +78,7 @@ def test_a_killed_process_costs_its_own_run_and_no_other(tmp_path):
     assert Run.create(tmp_path, quick).result()["threads"] == 1
 
 
-def test_a_process_that_dies_between_two_runs_is_replaced(tmp_path, monkeypatch):
+def test_a_process_that_dies_between_two_runs_is_replaced(tmp_path, monkeypatch, copies):
     runs = [config([*TINY, f"erm.lr={lr}"]) for lr in (0.1, 0.2)]
     started = []
 
@@ -92,6 +93,9 @@ def test_a_process_that_dies_between_two_runs_is_replaced(tmp_path, monkeypatch)
         if number == 0:
             started[0][0].kill()
             started[0][0].join()
+    for process, _ in started:  # a copy holds this end of its connection too, and would wait for ever
+        process.kill()
+        process.join()
     assert ended == [(0, "done"), (1, "done")] and len(started) == 2
 
 
@@ -167,13 +171,15 @@ def sweep_on_ray(out, env, *grid, code=0):
     arguments += [part for axis in grid for part in ("--grid", axis)]
     more = ["--seeds", "0", "--jobs", "1", "--engine", "ray", "--out", str(out), "--json"]
     command = [sys.executable, "-m", "unspur", "sweep", "erm", "parity", "--arch", "fcn", *arguments, *more]
-    ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True)
+    try:
+        ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"The sweep on Ray had not ended after {PATIENCE} seconds: {' '.join(command)}")
     assert ended.returncode == code
     return json.loads(ended.stdout)
 
 
-def test_ray_writes_the_same_folders_and_survives_a_death(tmp_path):
-    pytest.importorskip("ray")
+def test_ray_writes_the_same_folders_and_survives_a_death(tmp_path, only_ray):
     endless = Run.create(tmp_path / "ray", config([*TINY, "erm.lr=0.1", "erm.epochs=100000"])).folder
     watch = kill_when((endless / "metrics.jsonl").exists, lambda: holders(endless / ".lock"))
     found = sweep_on_ray(tmp_path / "ray", ray_environment(), "erm.lr=0.1,1e30", "erm.epochs=2,100000", code=1)
@@ -201,6 +207,7 @@ input()
 USED = """
 import os
 from unspur.runs.engines import ray_cluster
+os.environ["RAY_ADDRESS"] = input()  # by then it has imported torch, while the cluster started
 with ray_cluster(4) as ray:
     ray.get(ray.remote(num_cpus=1)(lambda: os.getpid()).remote())
     used = ray.get_runtime_context().gcs_address, int(ray.cluster_resources()["CPU"])
@@ -208,19 +215,22 @@ print(*used)
 """
 
 
-def test_a_ray_that_runs_is_used_and_left_running():
-    pytest.importorskip("ray")
+def test_a_ray_that_runs_is_used_and_left_running(only_ray):
     env = ray_environment()
-    cluster = subprocess.Popen(
-        [sys.executable, "-c", CLUSTER], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    cluster, user = (
+        subprocess.Popen(
+            [sys.executable, "-c", script], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for script in (CLUSTER, USED)
     )
     try:
         address = cluster.stdout.readline().strip()
-        script = [sys.executable, "-c", USED]
-        used = subprocess.run(script, env=env | {"RAY_ADDRESS": address}, stdout=subprocess.PIPE, text=True, check=True)
-        assert used.stdout == f"{address} 1\n"  # its one processor, and not four of a new one
+        found, _ = user.communicate(f"{address}\n", timeout=PATIENCE)
+        assert user.returncode == 0
+        assert found == f"{address} 1\n"  # its one processor, and not four of a new one
         assert cluster.poll() is None
     finally:
+        user.kill()
         cluster.communicate("\n")
 
 

@@ -25,7 +25,7 @@ def as_machine(rank, port, world=2):
     return os.environ | {name: str(value) for name, value in told.items()} | {"PYTHONPATH": path}
 
 
-def test_two_machines_give_the_weights_of_two_devices_and_one_of_them_speaks(tmp_path):
+def test_two_machines_give_the_weights_of_two_devices_and_one_of_them_speaks(tmp_path, copies):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -18,13 +18,6 @@ from unspur.errors import RunFailed
 from unspur.runs.supervisor import together
 
 
-@pytest.fixture
-def copies(monkeypatch):
-    """Processes that begin as copies of this one: they need not import torch again."""
-    context = multiprocessing.get_context("fork")
-    monkeypatch.setattr(multiprocessing, "get_context", lambda method: context)
-
-
 def done_by(work):
     return together(2, rank_work.fabric, work, rank_work.reason)
 

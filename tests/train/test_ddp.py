@@ -21,8 +21,16 @@ def trained(folder, devices):
 
 
 @pytest.fixture(scope="module")
-def together(tmp_path_factory):
-    return trained(tmp_path_factory.mktemp("together"), 2)
+def known():
+    return {}
+
+
+@pytest.fixture
+def together(known, tmp_path, copies):
+    """What two ranks did, once for all tests."""
+    if not known:
+        known.update(trained(tmp_path, 2))
+    return known
 
 
 @pytest.mark.parametrize("kind", [FROZEN, PLAIN])
@@ -34,7 +42,7 @@ def test_two_ranks_share_the_samples_and_agree_on_the_weights(together, kind):
         assert torch.equal(tensor, second["state"][name]), name
 
 
-def test_without_batch_statistics_two_ranks_end_where_one_does(together, tmp_path):
-    (alone,) = trained(tmp_path, 1)[FROZEN]
+def test_without_batch_statistics_two_ranks_end_where_one_does(together, tmp_path_factory):
+    (alone,) = trained(tmp_path_factory.mktemp("alone"), 1)[FROZEN]
     for name, tensor in alone["state"].items():
         assert torch.allclose(tensor, together[FROZEN][0]["state"][name], atol=1e-6), name

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -261,13 +263,19 @@ def _explain(error: UnspurError) -> None:
         print_json({"error": str(error), "see": page})
 
 
+@functools.cache
+def _command() -> Callable[..., int | None]:
+    """What typer makes of the app, once a process: all commands with all their options."""
+    return typer.main.get_command(app)
+
+
 def main() -> NoReturn:
     """Run the command line; a person's mistake is one sentence and never a traceback."""
     for name in ("stdout", "stderr"):  # a shell's `>&-` leaves none
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it stays open to the end)
     try:
-        code = app(standalone_mode=False) or 0
+        code = _command()(standalone_mode=False) or 0
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED

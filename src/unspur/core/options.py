@@ -242,7 +242,13 @@ def _wanted(hint: Any) -> str:
     return names.get(hint, str(hint))
 
 
-def _hints(cls: type) -> dict[str, Any]:
+def _hints(cls: Any) -> Mapping[str, Any]:  # Any, as mypy does not know that classes can be hashed
+    return _evaluated(cls)
+
+
+@functools.cache
+def _evaluated(cls: Any) -> Mapping[str, Any]:
+    """The fields' types; they are written as text, and evaluating that is most of the work of a configuration."""
     fields = [field.name for field in dataclasses.fields(cls)]
     hints = typing.get_type_hints(cls)
     return {name: hints[name] for name in fields}

@@ -35,7 +35,9 @@ def data_stream(seed: int, purpose: str) -> torch.Generator:
 def seeded(seed: int, *labels: str | int) -> Iterator[None]:
     """Run the block with torch's global generator seeded (dropout and initialisers use no other), then restore it."""
     with torch.random.fork_rng():
-        torch.manual_seed(derive(seed, *labels))
+        # Without an accelerator torch.manual_seed would keep a stack trace for each kind of them, for good.
+        seed_all = torch.manual_seed if torch.accelerator.is_available() else torch.default_generator.manual_seed
+        seed_all(derive(seed, *labels))
         yield
 
 

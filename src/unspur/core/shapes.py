@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 import typing
@@ -86,13 +87,17 @@ def _check_any(value: Any, shapes: tuple[Any, ...], where: str, field: str) -> N
 
 def _check_fields(value: Any, shape: Any, where: str, field: str) -> None:
     _check_kind(value, dict, where, field)
-    hints = typing.get_type_hints(shape, include_extras=True)
-    for name, hint in hints.items():
+    for name, hint in _hints(shape).items():
         inner = f"{field}.{name}" if field else name
         if name in value:
             _check(value[name], hint, where, inner)
         elif name in shape.__required_keys__ and get_origin(hint) is not typing.NotRequired:  # it sees but text
             raise UnspurError(f"{where}: {inner} is missing; restore or delete the file.")
+
+
+@functools.cache
+def _hints(shape: Any) -> Mapping[str, Any]:
+    return typing.get_type_hints(shape, include_extras=True)
 
 
 def _check_kind(value: Any, kind: Any, where: str, field: str) -> None:

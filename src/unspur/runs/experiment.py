@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from lightning_fabric import Fabric
 from torch import nn
@@ -36,7 +36,7 @@ from unspur.runs.result_warnings import (
 )
 from unspur.runs.supervisor import together
 from unspur.train.observers import Dynamics, Together
-from unspur.train.session import Session, leave_group
+from unspur.train.session import Session, leave_group, one_device
 
 
 def run(
@@ -135,8 +135,8 @@ def _load(config: Config, data_dir: Path | None) -> Loaded:
 
 def fabric_for(config: Config, **options: Any) -> Fabric:
     """Devices that compute in the precision of ``config``."""
-    mixed = config.precision == "bf16"
-    return Fabric(accelerator="auto", precision="bf16-mixed" if mixed else "32-true", **{"devices": 1, **options})
+    precision: Literal["32-true", "bf16-mixed"] = "bf16-mixed" if config.precision == "bf16" else "32-true"
+    return Fabric(accelerator="auto", precision=precision, **options) if options else one_device(precision)
 
 
 def _followed(stored: Run, data: Dataset, neuron: int) -> list[Attributions | AttributionMaps]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from lightning_fabric import Fabric
@@ -31,6 +31,13 @@ def leave_group() -> None:
     """End this process's part in training together: a process that exits with its group open may abort."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+
+
+@cache
+def one_device(precision: Literal["32-true", "bf16-mixed"] = "32-true") -> Fabric:
+    """One process on one device. It keeps nothing of a fit, so that all fits share it: making one looks for plugins of
+    Lightning in every package that is installed."""
+    return Fabric(accelerator="auto", devices=1, precision=precision)
 
 
 class Session:
@@ -66,7 +73,7 @@ class Session:
     @cached_property
     def fabric(self) -> Fabric:
         """Made when first used: a library user's session is one process on one device."""
-        return Fabric(accelerator="auto", devices=1)
+        return one_device()
 
     @property
     def seconds(self) -> float:
