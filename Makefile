@@ -35,10 +35,11 @@ browser:
 	       && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No Chromium here: the report's browser tests will be skipped."
 
-# One process a core and one thread a process: torch's own threads would only get in each other's way. Bytecode is kept, also
-# where the environment says otherwise: rewriting every test again takes each process seven seconds.
+# One process more than cores, since some tests wait for processes of their own, and one thread a process: torch's own threads
+# would only get in each other's way. Bytecode is kept, also where the environment says otherwise: rewriting every test again
+# takes each process seven seconds.
 pytest: venv browser
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
 
 # Every bad input, every kill and every full disk, of which the ordinary tests have a sample: an hour. The counts go to
 # results/reliability.jsonl, and with `make results` to results/reliability.md.
