@@ -205,3 +205,11 @@ def test_aurc_rewards_confidence_that_tells_right_from_wrong():
 def test_a_curve_without_samples_is_refused():
     with pytest.raises(UnspurError, match="needs samples"):
         aurc(torch.zeros(0), torch.zeros(0, dtype=torch.bool))
+
+
+def test_coverages_that_few_validation_samples_cannot_tell_are_left_out_of_the_table():
+    confidence, correct = torch.linspace(0, 1, 15), torch.ones(15, dtype=torch.bool)
+    # 15 samples: 0.95 needs 20, 0.9 needs 10
+    assert list(at_coverages(confidence, correct, confidence)) == [1.0, 0.9, 0.85, 0.8]
+    with pytest.raises(UnspurError, match=r"too small for coverage 0\.95: it has 15 samples and needs at least 20"):
+        threshold_for(confidence, 0.95)

@@ -73,6 +73,15 @@ def require_coverage(coverage: float) -> None:
     require(0 < coverage <= 1, f"--coverage is a share above 0 and up to 1, such as 0.9, but got {coverage:g}.")
 
 
+def samples_for(coverage: float) -> int:
+    """How many validation samples a threshold for ``coverage`` needs: one at least on either side of it.
+
+    >>> samples_for(0.9), samples_for(0.05), samples_for(1.0)
+    (10, 20, 1)
+    """
+    return math.ceil(round(1 / min(coverage, 1 - coverage if coverage < 1 else 1), 6))
+
+
 def threshold_for(confidence: Tensor, coverage: float) -> float:
     """The threshold at which a share ``coverage`` of validation samples with these confidences is answered (4.2).
 
@@ -85,11 +94,10 @@ def threshold_for(confidence: Tensor, coverage: float) -> float:
     """
     n = len(confidence)
     require_coverage(coverage)
-    need = math.ceil(round(1 / min(coverage, 1 - coverage if coverage < 1 else 1), 6))
     require(
-        n >= need,
-        f"The validation set is too small for coverage {coverage:g}: it has {n} samples and needs at least {need}, so "
-        "that one of them can be told from the rest. Use more validation data or another coverage.",
+        n >= samples_for(coverage),
+        f"The validation set is too small for coverage {coverage:g}: it has {n} samples and needs at least "
+        f"{samples_for(coverage)}, so that one of them can be told from the rest. Use more validation data or another coverage.",
     )
     require(not bool(confidence.isnan().any()), "Some confidences are not numbers; the model's outputs are not finite.")
     return float(confidence.sort(descending=True).values[math.ceil(round(coverage * n, 6)) - 1])
@@ -131,11 +139,14 @@ def at_coverages(
 ) -> dict[float, Selective]:
     """Coverage and error on test data at thresholds that give each coverage on validation confidences (Tables 4, 7).
 
+    Coverages are left out that the validation set is too small for: nobody asked for them.
+
     >>> test, val = torch.tensor([0.9, 0.8, 0.1]), torch.tensor([0.2, 0.4, 0.6, 0.8])
     >>> at_coverages(test, torch.tensor([True, False, False]), val, (0.5,))
     {0.5: Selective(n=3, answered=2, coverage=0.6666666666666666, error=0.5)}
     """
-    return {c: selective(answers(confidence, threshold_for(validation, c)), correct) for c in coverages}
+    possible = [c for c in coverages if len(validation) >= samples_for(c)]
+    return {c: selective(answers(confidence, threshold_for(validation, c)), correct) for c in possible}
 
 
 class RiskCoverage(NamedTuple):
