@@ -57,8 +57,8 @@ class Swap(Method):
     Without ``cues`` a plainly trained model shows what to swap: where its map exceeds the threshold (MaskTune, section
     2), the image is filled from the donor instead of black. With ``layers=last`` the network stays as it is, and a
     logistic regression on its features, in which every class counts the same, is fitted for each strength of L2. Kept
-    is the strongest whose accuracy on validation images with swapped cues is within a standard error of the best: weak
-    L2 fits what copies alone show. That needs no group labels. Runs on one device.
+    is the strongest that is behind the best on validation images with swapped cues by no more than the standard error
+    of that difference: weak L2 fits what copies alone show. That needs no group labels. Runs on one device.
     """
 
     name: ClassVar[str] = "swap"

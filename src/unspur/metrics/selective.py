@@ -97,7 +97,8 @@ def threshold_for(confidence: Tensor, coverage: float) -> float:
     require(
         n >= samples_for(coverage),
         f"The validation set is too small for coverage {coverage:g}: it has {n} samples and needs at least "
-        f"{samples_for(coverage)}, so that one of them can be told from the rest. Use more validation data or another coverage.",
+        f"{samples_for(coverage)}, so that one of them can be told from the rest. Use more validation data or another "
+        "coverage.",
     )
     require(not bool(confidence.isnan().any()), "Some confidences are not numbers; the model's outputs are not finite.")
     return float(confidence.sort(descending=True).values[math.ceil(round(coverage * n, 6)) - 1])
