@@ -53,6 +53,9 @@ def test_a_misspelt_cue_is_named_with_the_nearest():
     ("mark:blue", "written like mark:blue:0.12"),
     ("mark:blue:deep", "written like mark:blue:0.12"),
     ("mark:azure:0.1", "but got 'azure' and 0.1"),
+    ("mark:blue:0.1+", "written like mark:blue:0.12"),
+    ("mark:blue:0.1+green", "written like mark:blue:0.12"),
+    ("mark:blue:0.1+azure:0.2", "but got 'azure' and 0.2"),
     ("mark:blue:nan", "but got 'blue' and nan"),
     ("detected:nowhere.safetensors", "nowhere.safetensors does not exist"),
 ])  # fmt: skip
