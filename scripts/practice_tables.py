@@ -10,7 +10,7 @@ from audit_tables import case_rows, clean_rows, found_rows, other_rows
 from reliability_table import kill_rows, soak_rows, total_rows
 from result_files import RESULTS, made, markdown, read
 from scale_table import enough_cores, far_rows, point_rows
-from swap_tables import beside_rows, on_top_rows, selection_rows, swap_rows
+from swap_tables import beside_rows, cells_rows, on_top_rows, selection_rows, swap_rows
 
 
 def photographs() -> list[str]:
@@ -67,6 +67,13 @@ def swap_on_top() -> list[str]:
     found = read("swap-on-top")
     headers = ["shortcut", "method", "on images (seeds)", "on images and copies (seeds)"]
     return [made(found), "", *markdown(headers, on_top_rows(found))]
+
+
+def swap_cells() -> list[str]:
+    """How much of the leak map is swapped, and with which edges."""
+    found = read("swap-cells")
+    headers = ["set", "swapped", "worst group (seeds)", "mean of groups (seeds)"]
+    return [made(found), "", *markdown(headers, cells_rows(found))]
 
 
 def swap_selection() -> list[str]:

@@ -113,6 +113,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "repair-no-harm": practice.repair_no_harm,
     "swap": practice.swap,
     "swap-beside": practice.swap_beside,
+    "swap-cells": practice.swap_cells,
     "swap-on-top": practice.swap_on_top,
     "swap-selection": practice.swap_selection,
     "large_lr-table2-colored_mnist": papers.large_lr_table2,

@@ -64,6 +64,15 @@ def on_top_rows(found: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
+def cells_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """A row for each set and what of it is swapped: worst group and mean of groups."""
+    rows = []
+    for on, swapped in dict.fromkeys((row["set"], row["swapped"]) for row in found["rows"]):
+        own = [row for row in found["rows"] if (row["set"], row["swapped"]) == (on, swapped)]
+        rows.append([on, swapped, *(_over_seeds([100 * row[score] for row in own]) for score in ("worst", "mean"))])
+    return rows
+
+
 class Beside(NamedTuple):
     """A cell of a reproduced table that stands beside a row of swap."""
 

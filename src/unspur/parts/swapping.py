@@ -167,9 +167,9 @@ def donors_with_and_without(shows: Tensor, y: Tensor, copies: int, share: float,
     Donors of another class would hardly ever show a mark that few images have. A class whose own samples show it more
     often gets fewer such donors: with so large a ``share`` of copies the mark is as likely with every label.
 
-    >>> shows, y = torch.tensor([True] * 2 + [False] * 8), torch.tensor([0] * 5 + [1] * 5)
+    >>> shows, y = torch.tensor([True] * 2 + [False] * 8), torch.tensor([0] * 5 + [1] * 5)  # 0.4 of class 0 show it
     >>> donors = donors_with_and_without(shows, y, 2000, 0.5, torch.Generator().manual_seed(0))
-    >>> [round(float(shows[donors[:, y == label]].float().mean()), 1) for label in (0, 1)]  # with 0.4 and 0: 0.7 of two
+    >>> [round(float(shows[donors[:, y == label]].float().mean()), 1) for label in (0, 1)]  # 0.4 + 0.3 and 0 + 0.7
     [0.3, 0.7]
     """
     pools = [pool for pool in (shows.nonzero().squeeze(1), (~shows).nonzero().squeeze(1)) if len(pool)]

@@ -2,14 +2,17 @@ import numpy as np
 import pytest
 import torch
 
-from practice.audit.pictures import write_set
-from unspur.data.base import Split
+from practice.audit.pictures import scene, write_set
+from unspur.data.base import Dataset, Split
 from unspur.data.images.listing import list_folder
 from unspur.errors import UnspurError
 from unspur.practice.audit.audit import Settings, audit
 from unspur.practice.audit.collect import collect
+from unspur.practice.audit.collected_file import read_collected, write_collected
+from unspur.practice.audit.data_findings import data_findings
 from unspur.practice.audit.image_source import in_memory, listed
 from unspur.practice.audit.model import Model, given_model
+from unspur.practice.audit.sources import splits_source
 from unspur.practice.audit.suspects import surest
 from unspur.practice.audit.swap_test import swap_test
 
@@ -37,6 +40,46 @@ def test_a_corner_mark_is_found_in_its_cell(tmp_path):
     worst = leaks(result)[0]
     assert worst.kind == "place" and (0, 0) in worst.where  # 4 of 32 pixels: one of 8 cells
     assert worst.tells_label == pytest.approx(0.95, abs=0.03)  # 5 % conflict
+
+
+def marked(each, against):
+    """Scenes of two classes; the corner mark goes with class 1, but for a share ``against`` of either."""
+    draw = np.random.default_rng(each)
+    y = torch.arange(2 * each) % 2
+    values = [label if place // 2 >= against * each else 1 - label for place, label in enumerate(y.tolist())]
+    images = [corner(scene(draw), value) for value in values]
+    return Split(torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous(), y)
+
+
+def test_what_training_images_have_in_common_is_not_hidden_by_balanced_validation_images(tmp_path):
+    train, val = marked(80, 0.05), marked(80, 0.5)
+    data = Dataset("marked", train, val, {}, ("a", "b"))
+    source = splits_source(data, {"train": train, "val": val})
+    found = audit(source, target="marked", settings=QUICK)
+    worst = leaks(found)[0]
+    # 95 % of training images and half of the others follow the mark: together 72 %
+    assert (0, 0) in worst.where and worst.tells_label == pytest.approx(0.95, abs=0.03)
+    assert {each.filename.partition("/")[0] for each in found.suspects} == {"train", "val"}
+    together = collect(source)
+    mixed = data_findings(together, local=False).findings[0]
+    assert mixed.tells_label < 0.8
+    stored_again(together, tmp_path / "collected.safetensors")
+
+
+def stored_again(data, path):
+    write_collected(path, data)
+    again = read_collected(path)
+    assert torch.equal(again.training, data.training) and int(data.training.sum()) == 160
+
+
+def test_some_of_the_images_keep_what_was_measured_of_them(tmp_path):
+    whole = collect(listed(list_folder(write_set(tmp_path / "set", each=30))))
+    index = torch.tensor([1, 4, 31, 59])
+    some = whole.only(index)
+    assert some.names == [whole.names[number] for number in index] and torch.equal(some.y, whole.y[index])
+    for place, number in zip(some.pictured.tolist(), range(4), strict=True):
+        at = (whole.pictured == index[number]).nonzero().item()
+        assert place == number and torch.equal(some.pictures[number], whole.pictures[at])
 
 
 def test_nothing_is_found_where_labels_are_random(tmp_path):

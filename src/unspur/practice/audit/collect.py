@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -47,6 +47,24 @@ class Collected:
     pictures: Tensor  # bytes (m, 3, side, side)
     pictured: Tensor  # their numbers
     unread: dict[str, str]  # files that could not be decoded, and why
+    training: Tensor | None = None  # which images a run was trained on; None: all count alike
+
+    def only(self, index: Tensor) -> Collected:
+        """The same of some of the images, whose numbers are sorted."""
+        shown = torch.isin(self.pictured, index)
+        return replace(
+            self,
+            y=self.y[index],
+            names=[self.names[number] for number in index.tolist()],
+            facts=None if self.facts is None else [self.facts[number] for number in index.tolist()],
+            cells=self.cells[index],
+            borders=self.borders[index],
+            scene={name: values[index] for name, values in self.scene.items()},
+            traces={name: values[index] for name, values in self.traces.items()},
+            pictures=self.pictures[shown],
+            pictured=torch.searchsorted(index, self.pictured[shown]),
+            training=None,
+        )
 
 
 def collect(
@@ -143,6 +161,7 @@ class _Known:
             pictures=tables[PICTURES],
             pictured=torch.tensor(self._pictured),
             unread={source.names[number]: problem for number, problem in self._problems.items()},
+            training=None if source.training is None else source.training[torch.tensor(self._rows)],
         )
 
 

@@ -35,7 +35,8 @@ def write_collected(path: Path, data: Collected) -> None:
         "flatness": data.flatness,
         "unread": data.unread,
     }
-    write_tensors(path, {name: getattr(data, name) for name in PLAIN} | data.scene | data.traces, note)
+    some = {} if data.training is None else {"training": data.training}
+    write_tensors(path, {name: getattr(data, name) for name in PLAIN} | data.scene | data.traces | some, note)
 
 
 def read_collected(path: Path) -> Collected:
@@ -51,4 +52,5 @@ def read_collected(path: Path) -> Collected:
         facts=None if note["facts"] is None else [FileFacts(*facts) for facts in note["facts"]],
         flatness=note["flatness"],
         unread=note["unread"],
+        training=tensors.get("training"),
     )

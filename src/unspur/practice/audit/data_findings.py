@@ -43,6 +43,7 @@ from unspur.practice.audit.rules import (
 from unspur.practice.audit.tests_made import notes_on, tests_made
 
 BEHIND = "the background (cells at the edge)"
+MARKS = (RARE, "moving")  # families of marks that lie anywhere
 PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
 
 
@@ -104,6 +105,21 @@ def data_findings(
         made.content,
         notes_on(data, drawn=made.drawn),
     )
+
+
+def graded_on(trained: DataFindings, numbers: Tensor, found: DataFindings) -> DataFindings:
+    """Findings as the training images (``numbers``) show them, with what ``found`` in all images says of each image.
+
+    Marks that lie anywhere are those of all images.
+    """
+    same = {each.family: each for each in found.findings}
+    graded = [each for each in found.findings if each.family in MARKS]
+    for each in trained.findings:
+        if each.family in same and each.family not in MARKS:
+            graded.append(replace(each, margins=same[each.family].margins, index=same[each.family].index))
+        elif each.family not in MARKS:
+            graded.append(replace(each, index=numbers[each.index]))
+    return replace(trained, findings=tuple(sorted(graded, key=_gravity)), tested=found.tested)
 
 
 def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]:

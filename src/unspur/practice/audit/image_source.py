@@ -49,6 +49,7 @@ class Source:
     total: int  # images that there were before a sample was drawn
     content: Callable[[int], bytes]  # of an image, by which an audit of it is found again; raises Unreadable
     root: Path | None = None  # names are of files below it; None: the images are in memory
+    training: Tensor | None = None  # which images a run was trained on; None: all count alike
     side: int | None = None  # pixels of a model that is to look at the small copies; None: no model asks for any
 
 
@@ -147,6 +148,7 @@ def sampled(source: Source, most: int, seed: int) -> Source:
         names=[source.names[number] for number in numbers],
         shape=lambda number: source.shape(numbers[number]),
         content=lambda number: source.content(numbers[number]),
+        training=None if source.training is None else source.training[index],
     )
 
 

@@ -125,4 +125,5 @@ def splits_source(data: Dataset, splits: Mapping[str, Split]) -> Source:
         lambda number: (data.sample_shape[1], data.sample_shape[2]),
         ends[-1],
         content,
+        training=torch.cat([torch.full((len(split),), name == TRAIN) for name, split in parts]) if parts[1:] else None,
     )
