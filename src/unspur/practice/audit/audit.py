@@ -7,15 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from unspur.core.progress import silent
 from unspur.practice.audit.collect import Collected, collect
-from unspur.practice.audit.data_findings import DataFindings, data_findings, graded_on
+from unspur.practice.audit.data_findings import DataFindings
 from unspur.practice.audit.evidence import Evidence
 from unspur.practice.audit.findings import Audit, Finding
-from unspur.practice.audit.image_source import FEWEST, Source
+from unspur.practice.audit.image_source import Source
 from unspur.practice.audit.looking import look_into
 from unspur.practice.audit.mined_images import mined_tests
 from unspur.practice.audit.model import Model, ModelToTest, most_likely
@@ -24,6 +23,7 @@ from unspur.practice.audit.quick_model import quick_model
 from unspur.practice.audit.suspects import rank_suspects, surest, with_suspects, worst_estimate
 from unspur.practice.audit.swap_test import swap_test
 from unspur.practice.audit.swappable import swappable
+from unspur.practice.audit.training_findings import found_in_training
 from unspur.practice.audit.verdict import judge
 
 Progress = Callable[[str, float], None]  # a stage, and how far it is (0 to 1)
@@ -75,7 +75,9 @@ def examine(
 ) -> Examined:
     """Every test of what was collected in ``looked`` seconds."""
     began = time.monotonic()
-    found = _found_in(data, settings, lambda done: progress("leaks", done))
+    found = found_in_training(
+        data, seed=settings.seed, local=settings.local, progress=lambda done: progress("leaks", done)
+    )
     seconds = {"images": looked, "data": time.monotonic() - began}
     findings = [with_suspects(finding, data.y) for finding in found.findings]
     accuracy: float | None = None
@@ -92,23 +94,6 @@ def examine(
         progress("model", 1)
     result = _result(data, found, findings, tested, accuracy, target, seconds)
     return Examined(replace(result, run=model.run if model else None, evidence=evidence), data, tested)
-
-
-def _found_in(data: Collected, settings: Settings, progress: Callable[[float], None]) -> DataFindings:
-    """Every test of the data; of a run's, graded on what it was trained on.
-
-    Validation images may have been drawn otherwise, with every group alike often, say, and hide what training images
-    have in common. They still count for what each image shows, since a model is tested on them, and for marks.
-    """
-    found = data_findings(data, seed=settings.seed, local=settings.local, progress=progress)
-    if data.training is None or not _enough(data.y[data.training], len(data.classes)):
-        return found
-    numbers = data.training.nonzero().squeeze(1)
-    return graded_on(data_findings(data.only(numbers), seed=settings.seed, local=False), numbers, found)
-
-
-def _enough(y: Tensor, classes: int) -> bool:
-    return bool((torch.bincount(y, minlength=classes) >= FEWEST).all())
 
 
 def _with_model(

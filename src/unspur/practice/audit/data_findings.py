@@ -43,7 +43,6 @@ from unspur.practice.audit.rules import (
 from unspur.practice.audit.tests_made import notes_on, tests_made
 
 BEHIND = "the background (cells at the edge)"
-MARKS = (RARE, "moving")  # families of marks that lie anywhere
 PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
 
 
@@ -96,7 +95,7 @@ def data_findings(
     if local:
         findings.append(made.moving(find_moving(pictures, y[chosen], classes, seed=seed), chosen))
     progress(1)
-    kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=_gravity)
+    kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=gravity)
     return DataFindings(
         tuple(kept),
         tests_made(data, len(files), float(patterns.balanced.max()), local),
@@ -105,21 +104,6 @@ def data_findings(
         made.content,
         notes_on(data, drawn=made.drawn),
     )
-
-
-def graded_on(trained: DataFindings, numbers: Tensor, found: DataFindings) -> DataFindings:
-    """Findings as the training images (``numbers``) show them, with what ``found`` in all images says of each image.
-
-    Marks that lie anywhere are those of all images.
-    """
-    same = {each.family: each for each in found.findings}
-    graded = [each for each in found.findings if each.family in MARKS]
-    for each in trained.findings:
-        if each.family in same and each.family not in MARKS:
-            graded.append(replace(each, margins=same[each.family].margins, index=same[each.family].index))
-        elif each.family not in MARKS:
-            graded.append(replace(each, index=numbers[each.index]))
-    return replace(trained, findings=tuple(sorted(graded, key=_gravity)), tested=found.tested)
 
 
 def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]:
@@ -133,7 +117,8 @@ def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]
 ORDER = {"pattern": 0, "place": 0, "moving": 1, RARE: 1, "compression": 3, "parity": 3, "decoded": 4}
 
 
-def _gravity(finding: Finding) -> tuple[int, int, float]:
+def gravity(finding: Finding) -> tuple[int, int, float]:
+    """By which findings are sorted, the gravest first."""
     order = {"leaks": 0, "context": 1, "informative": 2}[finding.grade]
     placed = ORDER.get(finding.family, 2)
     return order, placed if finding.grade == "leaks" else 0, -finding.separation
