@@ -12,7 +12,7 @@ def cells(n=400, spread=0.02, seed=0):
 
 
 def found(images, y, share=0.03):
-    return rare_mark(images, permuted_labels(y, 100, 0), int(y.max()) + 1, share)
+    return rare_mark(images, permuted_labels(y, 100, 0), int(y.max()) + 1, share, least_apart=9.0)
 
 
 @pytest.fixture

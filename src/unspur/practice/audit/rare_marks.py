@@ -105,9 +105,7 @@ class Levels(NamedTuple):
     surprise: Tensor  # minus the log of the chance of these two numbers
 
 
-def rare_mark(
-    cells: Tensor, labels: Tensor, classes: int, least_share: float, least_apart: float = math.inf
-) -> RareMark | None:
+def rare_mark(cells: Tensor, labels: Tensor, classes: int, least_share: float, least_apart: float) -> RareMark | None:
     """The mark that stands out most, of all that a class has in at least ``least_share`` of its images.
 
     ``cells`` are mean colours (n, GRID, GRID, 3), ``labels`` (n, 1 + permutations) the labels and then permutations of
