@@ -7,6 +7,7 @@ from torch import nn
 from models.blank import blank
 from unspur.data.base import Split
 from unspur.errors import UnspurError
+from unspur.evaluation.scores import predict
 from unspur.models.base import penultimate
 from unspur.models.catalog import build_model
 from unspur.parts import features
@@ -147,3 +148,22 @@ def test_whoever_shows_progress_learns_how_many_images_there_are():
     bar = Bar()
     features_of(network(), SPLIT, Session(progress=bar), "features")
     assert bar.told == [("features", 7, "images"), ("features", 1.0)]
+
+
+def test_predictions_of_heads_on_one_frozen_network_share_its_features(monkeypatch):
+    monkeypatch.setattr(features, "WORTH_KEEPING", -1.0)
+    first, again, whole = network(), network(), network()
+    nn.init.ones_(again[4].weight)
+    first.frozen = again.frozen = "backbone"
+    found = predict(first, SPLIT)
+    assert torch.equal(found, whole.eval()(SPLIT.x)) and torch.equal(predict(first, SPLIT), found)
+    again.seen = 0
+    expected = again[4](penultimate(whole, SPLIT.x))
+    assert torch.equal(predict(again, SPLIT), expected) and again.seen == 4  # two samples, twice, show what its head is
+
+
+def test_predictions_of_a_frozen_network_that_goes_on_after_its_head_are_its_own(monkeypatch):
+    monkeypatch.setattr(features, "WORTH_KEEPING", -1.0)
+    model = nn.Sequential(network(), nn.Tanh()).eval()
+    model.frozen = "backbone"
+    assert torch.equal(predict(model, SPLIT), model(SPLIT.x))

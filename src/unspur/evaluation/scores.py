@@ -19,6 +19,7 @@ from unspur.metrics.groups import (
 )
 from unspur.models.base import evaluating, penultimate
 from unspur.models.inference import fastest_logits
+from unspur.parts.features import frozen_body, kept_features, linear_head
 from unspur.train.loop import outputs
 
 
@@ -64,6 +65,7 @@ ScoreName = Literal[
 ]
 
 BATCH = 250  # what stays in a CPU's cache is faster
+MOST_AT_ONCE = 200_000  # samples whose features are held in memory together: a gigabyte
 
 UNKNOWN_GROUPS: OverGroups = {
     "mean_group_accuracy": None,
@@ -75,11 +77,18 @@ UNKNOWN_GROUPS: OverGroups = {
 def predict(model: nn.Module, split: Split, progress: Done | None = None) -> Tensor:
     """The model's logits for every sample of ``split``, in order, computed where the model is.
 
-    Those of many photographs are computed in the fastest way (models/inference.py), equal but for the last digits.
+    Those of many photographs are computed in the fastest way (models/inference.py), equal but for the last digits, and
+    those of a head on a frozen network from features that every such head shares (parts/features.py).
     """
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     order = torch.arange(len(split)).split(BATCH)
-    logits = fastest_logits(model, split.batch(order[0][:2], device).x, len(split))
+    some = split.batch(order[0][:2], device).x
+    if frozen_body(model) and len(split) <= MOST_AT_ONCE and (head := linear_head(model, some)):
+        features = kept_features(model, split, device, progress)
+        with torch.no_grad():
+            found: Tensor = head(features.to(device)).cpu()
+        return found
+    logits = fastest_logits(model, some, len(split))
     parts = []
     for number, batch in enumerate(split.batches(order, device), 1):
         parts.append(logits(batch.x).cpu())

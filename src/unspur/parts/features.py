@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from unspur.core.files import read_tensors, write_tensors
+from unspur.core.progress import Done, of_stage
 from unspur.data.augment import Augment
 from unspur.data.base import Split
 from unspur.data.files.fetch import cache_folder
-from unspur.errors import UnspurError, require
+from unspur.errors import UnspurError
 from unspur.models.base import evaluating, head_of, hooked, with_features
 from unspur.models.inference import available, fastest
 from unspur.train.session import Session
@@ -27,32 +28,42 @@ WORTH_KEEPING = 5.0  # seconds of computing from which features are kept for oth
 def features_of(model: nn.Module, split: Split, session: Session, stage: str) -> Tensor:
     """What goes into the head of ``model`` for every sample of ``split``, in evaluation mode: (samples, features).
 
-    They are computed in the fastest way that there is (models/inference.py), which differs from the model's own in the
-    last digits. A fit that is started again finds them under ``stage``. What took long to compute is also kept in the
-    user's cache, under a key of all that it depends on (the frozen weights, the samples, threads and versions), so that
-    another seed or another method with the same frozen network finds it there; the cache can be deleted at any time.
+    A fit that is started again finds them under ``stage``.
     """
     if (state := session.load(stage)) is not None:
         found: Tensor = state["features"]
         return found.to(session.device)
     model.to(session.device)
-    path = cache_folder() / "features" / f"{_key(model, split, session.device)}.safetensors"
-    features = _kept(path)
-    if features is None:
-        begin = time.monotonic()
-        features = _compute(model, split, session, stage)
-        if time.monotonic() - begin > WORTH_KEEPING:
-            _keep(path, features)
+    session.counts(stage, len(split), "images")
+    features = kept_features(model, split, session.device, of_stage(session.progress, stage))
     session.save(stage, {"features": features})
     return features.to(session.device)
 
 
-def frozen_body(model: nn.Module, train: Split) -> bool:
-    """Whether nothing but the head of ``model`` will change in training, so that its features can stand for images.
+def kept_features(model: nn.Module, split: Split, device: torch.device, progress: Done | None = None) -> Tensor:
+    """What goes into the head of ``model``, which is on ``device``, for every sample of ``split``, on the CPU.
 
-    Images that are moved at random give other features each time.
+    They are computed in the fastest way that there is (models/inference.py), which differs from the model's own in the
+    last digits. What took long to compute is kept in the user's cache, under a key of all that it depends on (the
+    frozen weights, the samples, threads and versions), so that another seed or another method with the same frozen
+    network finds it there; the cache can be deleted at any time.
     """
-    return getattr(model, "frozen", None) == "backbone" and train.augment in (None, Augment())
+    path = cache_folder() / "features" / f"{_key(model, split, device)}.safetensors"
+    features = _kept(path)
+    if features is None:
+        begin = time.monotonic()
+        features = _compute(model, split, device, progress)
+        if time.monotonic() - begin > WORTH_KEEPING:
+            _keep(path, features)
+    return features
+
+
+def frozen_body(model: nn.Module, train: Split | None = None) -> bool:
+    """Whether nothing but the head of ``model`` changes in training, so that its features can stand for images.
+
+    Images of ``train`` that are moved at random give other features each time.
+    """
+    return getattr(model, "frozen", None) == "backbone" and (train is None or train.augment in (None, Augment()))
 
 
 def on_features(model: nn.Module, split: Split, session: Session, stage: str) -> Split:
@@ -66,8 +77,8 @@ def with_head(model: nn.Module, head: nn.Module) -> nn.Module:
     return model.eval()
 
 
-def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:
-    """The head of ``model``, after checking on ``x`` that its output is the model's, sample by sample.
+def linear_head(model: nn.Module, x: Tensor) -> nn.Linear | None:
+    """The head of ``model``, if its output is the model's for every sample of ``x``.
 
     The opposite of its output must be the model's, too: a ReLU behind it may have had nothing to cut off.
     """
@@ -77,22 +88,28 @@ def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:
         with hooked([head], lambda module, inputs, output: -output):
             opposite = model(x)
         direct = features.ndim == 2 and torch.equal(head(features), logits) and torch.equal(-logits, opposite)
-    require(
-        direct,
-        "Cached features need a model that ends in one linear layer, but this one does something after its last linear "
-        "layer; use the method ule with a layer instead.",
-    )
+    return head if direct else None
+
+
+def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:
+    """The head of ``model``, after checking on ``x`` that nothing follows it."""
+    head = linear_head(model, x)
+    if head is None:
+        raise UnspurError(
+            "Cached features need a model that ends in one linear layer, but this one does something after its last "
+            "linear layer; use the method ule with a layer instead."
+        )
     return head
 
 
-def _compute(model: nn.Module, split: Split, session: Session, stage: str) -> Tensor:
+def _compute(model: nn.Module, split: Split, device: torch.device, progress: Done | None) -> Tensor:
     parts = []
     order = torch.arange(len(split)).split(BATCH)
-    session.counts(stage, len(split), "images")
-    way = fastest(model, split.batch(order[0][:2], session.device).x, len(split))
-    for number, batch in enumerate(split.batches(order, session.device), 1):
+    way = fastest(model, split.batch(order[0][:2], device).x, len(split))
+    for number, batch in enumerate(split.batches(order, device), 1):
         parts.append(way.features(batch.x).cpu())
-        session.progress(stage, number / len(order))
+        if progress:
+            progress(number / len(order))
     return torch.cat(parts)
 
 
