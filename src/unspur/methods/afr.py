@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from unspur.core.seeds import stream
 from unspur.data.base import Split, stratified_split
 from unspur.errors import require
-from unspur.methods.base import Baseline, Fit, Method
+from unspur.methods.base import Baseline, Fit, LogitsMethod
 from unspur.models.base import head_of
 from unspur.parts.features import features_of
 from unspur.parts.last_layer import check_head
@@ -25,7 +25,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class AFR(Method):
+class AFR(LogitsMethod):
     """Automatic feature reweighting: fit the last layer where ERM is unsure, near ERM's own (AFR, Eq. 4 and 5).
 
     Weights exp(-gamma p) / n_y on the 20 % that ERM has not seen, p being the probability that it gives the label, and

@@ -156,7 +156,7 @@ class Method(abc.ABC):
 
 
 class LogitsMethod(Method):
-    """A method that asks a model for nothing but logits.
+    """A method that asks a model for nothing but logits, or what goes into its last layer.
 
     Where all before the head is frozen, the head alone is fitted, on features that are computed once.
     """

@@ -9,7 +9,7 @@ from typing import ClassVar
 from torch import nn
 
 from unspur.data.base import Split, groups_of
-from unspur.methods.base import Baseline, Fit, Method
+from unspur.methods.base import Baseline, Fit, LogitsMethod
 from unspur.models.base import head_of
 from unspur.parts.balanced_heads import Labelled, Plan, balanced_head, require_plan
 from unspur.parts.features import features_of
@@ -21,7 +21,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class DFR(Method):
+class DFR(LogitsMethod):
     """Deep feature reweighting: fit the last layer on group-balanced held-out data (DFR, section 6).
 
     The group-labelled data are those for validation, half of which tunes C. An L1 logistic regression on standardised

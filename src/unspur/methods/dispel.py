@@ -9,7 +9,7 @@ from typing import ClassVar
 from torch import nn
 
 from unspur.data.base import Split, groups_of
-from unspur.methods.base import Baseline, Fit, Method
+from unspur.methods.base import Baseline, Fit, LogitsMethod
 from unspur.models.base import head_of
 from unspur.parts.balanced_heads import Labelled, Others, Plan, balanced_head, require_plan
 from unspur.parts.features import features_of
@@ -21,7 +21,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class DISPEL(Method):
+class DISPEL(LogitsMethod):
     """Fit the last layer on balanced held-out features mixed with those of the training set (DISPEL, Algorithm 1).
 
     As `dfr`, with x <- s x_balanced + (1 - s) x, where x are features of a training sample of the same class, whose
