@@ -129,38 +129,6 @@ def audit_others() -> list[str]:
     return [said, "", *markdown(["tool", "planted, found", "clean, accused", "processor time"], rows)]
 
 
-def compared(name: str) -> list[str]:
-    """Methods on a data set, the best first, and their mean ranks where there are several seeds."""
-    found = read(name)
-    (block,) = found["datasets"]
-    rows = []
-    for row in sorted((row for row in block["rows"] if row["mean"]["none"]), key=_by_worst_and_mean, reverse=True):
-        scores = [row[score][choice] for score in ("worst", "mean") for choice in ("groups", "none")]
-        rank = found["ranks"]["none"][row["method"]]
-        span = f" ({rank['ci95'][0]:.1f} to {rank['ci95'][1]:.1f})" if rank["ci95"] else ""
-        spread = [
-            f"{100 * s['mean']:.1f}" + ("" if s["deviation"] is None else f" ± {100 * s['deviation']:.1f}")
-            for s in scores
-        ]
-        rows.append([row["method"], row["groups"], *spread, f"{rank['rank']:.1f}{span}", f"{row['cost']:.1f}"])
-    headers = [
-        "method",
-        "reads groups of",
-        "worst, with",
-        "worst, without",
-        "mean, with",
-        "mean, without",
-        "rank",
-        "cost",
-    ]
-    left_out = [f"- `{row['method']}` is left out: {row['left_out']}" for row in block["rows"] if row["left_out"]]
-    return [made(found), "", *markdown(headers, rows), *(["", *left_out] if left_out else [])]
-
-
-def _by_worst_and_mean(row: Mapping[str, Any]) -> list[float]:
-    return [row[score]["none"]["mean"] if row[score]["none"] else 0.0 for score in ("worst", "mean")]
-
-
 def reliability() -> list[str]:
     """What was tried, all together, and at which commits."""
     lines = read("reliability")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+import compare_tables as compare
 import paper_tables as papers
 import practice_tables as practice
 from audit_tables import missed
@@ -94,7 +96,9 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "scale-far": practice.scale_far,
     "first-page": first_page,
     "first-page-made": first_page_made,
-    "compare-colored_mnist-mini": lambda: practice.compared("compare-colored_mnist-mini"),
+    **{name: partial(compare.compared, name) for name in compare.COMPARED},
+    "compare-mined": compare.mined,
+    "compare-winners": compare.winners,
     "masktune-no-harm": papers.no_harm,
     "masktune-table5-tries": papers.masktune_tries,
     "masktune-two-squares": papers.two_squares,

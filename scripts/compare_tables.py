@@ -1,0 +1,127 @@
+"""Tables of `unspur compare`: every method on a set, who finds the minority, and who wins where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, harmonic_mean
+from typing import Any
+
+from result_files import made, markdown, read
+
+COMPARED = {  # results/NAME.json: what it compares on
+    "compare-colored_mnist-mini": "Colored MNIST, 1 %",
+    "compare-petscapes-frozen": "petscapes, frozen features",
+}
+PERFECT = {  # a method that mines or infers groups: the one that does the same with the true ones
+    "dcwp": "group_balanced",
+    "disent": "group_balanced",
+    "jtt": "group_balanced",
+    "lff": "group_balanced",
+    "spare": "group_balanced",
+    "ula": "group_balanced",
+    "eiil": "groupdro",
+    "ssa": "groupdro",
+    "xrm": "groupdro",
+}
+READS = ("none", "validation", "training")  # whose group labels a method reads, from none to most
+HEADERS = ["method", "reads groups of", "worst, with", "worst, without", "mean, with", "mean, without", "rank", "cost"]
+
+
+def compared(name: str) -> list[str]:
+    """Methods on a data set, the best first, and their mean ranks where there are several seeds."""
+    found = read(name)
+    (block,) = found["datasets"]
+    rows = []
+    for row in sorted(_ran(block), key=_by_worst_and_mean, reverse=True):
+        scores = [_spread(row[score][choice]) for score in ("worst", "mean") for choice in ("groups", "none")]
+        rank = found["ranks"]["none"][row["method"]]
+        span = f" ({rank['ci95'][0]:.1f} to {rank['ci95'][1]:.1f})" if rank["ci95"] else ""
+        rows.append([row["method"], row["groups"], *scores, f"{rank['rank']:.1f}{span}", f"{row['cost']:.1f}"])
+    left_out = [f"- `{row['method']}` is left out: {row['left_out']}" for row in block["rows"] if row["left_out"]]
+    return [made(found), "", *markdown(HEADERS, rows), *(["", *left_out] if left_out else [])]
+
+
+def mined() -> list[str]:
+    """How well each method finds samples that go against the shortcut, and what finding all of them would be worth."""
+    rows = []
+    for name, called in COMPARED.items():
+        (block,) = read(name)["datasets"]
+        by_method = {row["method"]: row for row in _ran(block)}
+        score = _telling(block)
+        for row in sorted((row for row in by_method.values() if "mining" in row), key=_found, reverse=True):
+            perfect = by_method.get(PERFECT[row["method"]])
+            own, best = (None if each is None else each[score]["none"] for each in (row, perfect))
+            rows.append(
+                [
+                    called,
+                    row["method"],
+                    *(_spread(row["mining"][part]) for part in ("precision", "recall")),
+                    score,
+                    _spread(own),
+                    _spread(best) + f" (`{PERFECT[row['method']]}`)" if best else None,
+                ]
+            )
+    headers = ["set", "method", "precision", "recall", "score", "with what it found", "with the true groups"]
+    return markdown(headers, rows)
+
+
+def winners() -> list[str]:
+    """For each set who is best by which labels, and what choosing without groups costs."""
+    rows = []
+    for name, called in COMPARED.items():
+        found = read(name)
+        (block,) = found["datasets"]
+        score, ran = _telling(block), _ran(block)
+        best = [_best(ran, score, reads) for reads in (READS[:1], READS[:2], READS)]
+        plain = next(row for row in ran if row["method"] == "erm")
+        cost = [row[score]["groups"]["mean"] - row[score]["none"]["mean"] for row in ran if row[score]["groups"]]
+        rows.append(
+            [
+                called,
+                score,
+                _spread(plain[score]["none"]),
+                *(f"`{row['method']}` {_spread(row[score]['none'])}" for row in best),
+                f"{100 * fmean(cost):.1f}" if found["candidates"] > 1 else "one candidate",
+            ]
+        )
+    headers = [
+        "set",
+        "score",
+        "plain training",
+        "best without group labels",
+        "or with some in validation",
+        "or in training",
+        "lost by choosing without groups",
+    ]
+    return markdown(headers, rows)
+
+
+def _ran(block: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [row for row in block["rows"] if row["mean"]["none"]]
+
+
+def _telling(block: Mapping[str, Any]) -> str:
+    """The worst group, or the mean over groups where the worst is at zero for most methods, as among a hundred."""
+    worst = [row["worst"]["none"]["mean"] for row in _ran(block) if row["worst"]["none"]]
+    return "worst" if sum(value > 0 for value in worst) > len(worst) / 2 else "mean"
+
+
+def _best(ran: Sequence[Mapping[str, Any]], score: str, reads: Sequence[str]) -> Mapping[str, Any]:
+    """The best of the methods that read no more group labels than ``reads``, chosen without."""
+    return max((row for row in ran if row["groups"] in reads), key=lambda row: row[score]["none"]["mean"])
+
+
+def _found(row: Mapping[str, Any]) -> float:
+    """The harmonic mean of precision and recall, to sort by."""
+    both = [row["mining"][part] for part in ("precision", "recall")]
+    return harmonic_mean([part["mean"] if part else 0.0 for part in both])
+
+
+def _spread(score: Mapping[str, Any] | None) -> str:
+    if score is None:
+        return ""
+    return f"{100 * score['mean']:.1f}" + ("" if score["deviation"] is None else f" ± {100 * score['deviation']:.1f}")
+
+
+def _by_worst_and_mean(row: Mapping[str, Any]) -> Sequence[float]:
+    return [row[score]["none"]["mean"] if row[score]["none"] else 0.0 for score in ("worst", "mean")]
