@@ -94,6 +94,24 @@ def test_donors_are_of_every_other_class_alike_often():
     assert of_zero[0] == 0 and abs(of_zero[1] - 0.5) < 0.02
 
 
+@pytest.mark.parametrize("share", [2 / 3, 0.8, 1.0])
+def test_whatever_the_share_every_classs_cue_is_as_likely_with_each_label(share):
+    y = torch.tensor([0] * 90 + [1] * 9 + [2] * 3)
+    donors = y[donors_of_other_classes(y, 3000, stream(0, "donors"), share)]
+    for label in range(3):
+        copied = torch.bincount(donors[:, y == label].flatten(), minlength=3) / donors[:, y == label].numel()
+        cues = share * copied
+        cues[label] += 1 - share  # of the images that stay as they are
+        assert bool(((cues - 1 / 3).abs() < 0.02).all())
+
+
+def test_what_is_to_mislead_has_no_donor_of_its_own_class():
+    split = images(n=40, classes=2)
+    left = with_copies(split, LEFT, copies=2, seed=0, originals=False).x[torch.arange(80)][:, :, 0, 0]
+    own = split.x[torch.arange(40)][:, :, 0, 0].repeat(2, 1)
+    assert not bool((left == own).all(1).any())
+
+
 def test_an_epoch_shows_every_image_once_and_the_wanted_share_as_copies():
     split = images(n=400, classes=2)
     both = with_copies(split, LEFT, copies=3, seed=0)

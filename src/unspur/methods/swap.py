@@ -52,7 +52,9 @@ class Swap(Method):
 
     It assumes that the shortcut lies in a family of cues that can be moved between images without moving the object,
     and that it was found; it does nothing about others. The share of copies, (classes - 1) / classes by default, is the
-    one at which every class's cue is as likely with each label.
+    one at which every class's cue is as likely with each label. With a larger one some copies have the cue of an image
+    of their own class, for the same reason; with ``share=1`` no image is left as it is. What is pasted has edges that a
+    network can learn to see: if all copies mislead and all else does not, the edges say when to trust the cue.
 
     Without ``cues`` a plainly trained model shows what to swap: where its map exceeds the threshold (MaskTune, section
     2), the image is filled from the donor instead of black. With ``layers=last`` the network stays as it is, and a

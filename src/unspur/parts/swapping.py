@@ -31,8 +31,11 @@ class Change(Protocol):
 class Exchange(Change, Protocol):
     """A change that says which donors it needs."""
 
-    def donors(self, split: Split, copies: int, share: float, generator: torch.Generator) -> Tensor:
-        """For each sample of ``split`` so many donors, (copies, samples); copies are so large a share of all."""
+    def donors(self, split: Split, copies: int, share: float | None, generator: torch.Generator) -> Tensor:
+        """For each sample of ``split`` so many donors, (copies, samples).
+
+        Copies are so large a ``share`` of what is trained on; None: they are to mislead, not to be trained on.
+        """
         ...
 
 
@@ -50,12 +53,14 @@ class CueExchange:
             images = cue.swap(images, donors)
         return images[:, :1] if grey else images
 
-    def donors(self, split: Split, copies: int, share: float, generator: torch.Generator) -> Tensor:
+    def donors(self, split: Split, copies: int, share: float | None, generator: torch.Generator) -> Tensor:
         """Images of other classes; of marks that images may lack, images with one and without, whatever the class."""
         marks = [cue for cue in self.cues if may_lack(cue)]
         if not marks:
-            return donors_of_other_classes(split.y, copies, generator)
-        return donors_with_and_without(showing(marks, split.x), split.y, copies, share, generator)
+            return donors_of_other_classes(split.y, copies, generator, share)
+        return donors_with_and_without(
+            showing(marks, split.x), split.y, copies, 1.0 if share is None else share, generator
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +73,9 @@ class MaskExchange:
         keep = self.mask.keep(index).unsqueeze(1)
         return images * keep + donors * (1 - keep)
 
-    def donors(self, split: Split, copies: int, share: float, generator: torch.Generator) -> Tensor:
+    def donors(self, split: Split, copies: int, share: float | None, generator: torch.Generator) -> Tensor:
         """Images of other classes."""
-        return donors_of_other_classes(split.y, copies, generator)
+        return donors_of_other_classes(split.y, copies, generator, share)
 
 
 def may_lack(cue: Cue) -> bool:
@@ -145,15 +150,25 @@ def require_images(split: Split) -> None:
     )
 
 
-def donors_of_other_classes(y: Tensor, copies: int, generator: torch.Generator) -> Tensor:
+def donors_of_other_classes(y: Tensor, copies: int, generator: torch.Generator, share: float | None = None) -> Tensor:
     """For each sample so many donors, (copies, samples): first another class, each as likely, then any of its samples.
+
+    Where copies are so large a ``share`` of what is trained on that the cues of other classes would be the more likely
+    ones, some donors are of the sample's own class, so many that every class's cue is as likely with each label.
 
     >>> y = torch.tensor([0, 0, 1, 2])
     >>> bool((y[donors_of_other_classes(y, 5, torch.Generator())] != y).all())
     True
+    >>> donors = donors_of_other_classes(y, 3000, torch.Generator().manual_seed(0), share=1.0)
+    >>> round(float((y[donors] == y).float().mean()), 1)
+    0.3
     """
     labels, place, sizes = y.unique(return_inverse=True, return_counts=True)
-    others = (place + torch.randint(1, len(labels), (copies, len(y)), generator=generator)) % len(labels)
+    away = torch.randint(1, len(labels), (copies, len(y)), generator=generator)
+    own = 0.0 if share is None else 1 - usual_share(len(labels)) / share
+    if own > 0:
+        away[torch.rand(away.shape, generator=generator) < own] = 0
+    others = (place + away) % len(labels)
     members = place.argsort(stable=True)  # class by class
     first = sizes.cumsum(0) - sizes
     nth = (torch.rand(others.shape, generator=generator, dtype=torch.float64) * sizes[others]).long()
@@ -182,11 +197,11 @@ def donors_with_and_without(shows: Tensor, y: Tensor, copies: int, share: float,
 
 
 def with_copies(
-    split: Split, exchange: Exchange, copies: int, seed: int, *, share: float = 1.0, originals: bool = True
+    split: Split, exchange: Exchange, copies: int, seed: int, *, share: float | None = None, originals: bool = True
 ) -> Split:
     """The samples of ``split``, behind them ``copies`` of each in the same order; nothing is known of their groups.
 
-    ``share``: how much copies count, where originals are trained on beside them.
+    ``share``: how much copies count where they are trained on; None: they are to mislead.
     """
     own = torch.arange(len(split))
     donors = exchange.donors(split, copies, share, stream(seed, "donors"))
