@@ -4,7 +4,8 @@
 
 The models are heads on frozen features, with the cue that the set's audit finds: plain, with classes or true groups
 counting the same, swap with 1, 2 or 4 copies in three shares, and swap with a penalty on what an image's and its
-copy's scores differ by (agreement), each with seven strengths of L2. Validation images are once as published, every
+copy's scores differ by (agreement), each with seven strengths of L2. Copies of validation images have cues of every
+class as often, as swap's own choice has them, or of other classes alone. Validation images are once as published, every
 group alike often, and once drawn like the training images, 95 % aligned, as a user's are. Seeds draw donors and the
 images of the latter. Rank correlation is Spearman's with the worst group of the test set; regret is what the chosen
 model lacks to the best one there, in points.
@@ -133,16 +134,25 @@ def like_training(val: Split, train: Split, seed: int) -> Tensor:
     return torch.cat([follow, against[some]]).sort().values
 
 
-def study(models: list[Named], pair: list[Head], part: Split, x: Tensor, swapped_x: Tensor, truth: Tensor) -> list[Any]:
+class Validation(NamedTuple):
+    """Features of validation images, and of their copies with cues of every class, and of other classes alone."""
+
+    x: Tensor
+    every: Tensor
+    other: Tensor
+
+
+def study(models: list[Named], pair: list[Head], part: Split, known: Validation, truth: Tensor) -> list[Any]:
     """Each rule's rank correlation and regret, on validation images and their copies."""
-    correct = right(models, x, part.y)
-    either = ~right([Named("twin", head) for head in pair], x, part.y).all(0)
-    swapped = right(models, swapped_x, part.y.repeat(JUDGED))
+    correct = right(models, known.x, part.y)
+    either = ~right([Named("twin", head) for head in pair], known.x, part.y).all(0)
+    every, other = (right(models, copies, part.y.repeat(JUDGED)) for copies in (known.every, known.other))
     strongest = next(number for number, each in enumerate(models) if each.name == f"plain, L2 {max(STRENGTHS):g}")
     by_label = validation_groups("swapped", part)
     judged: dict[str, tuple[Rule, Tensor, Tensor]] = {
-        "swapped, mean of classes": ("swapped", swapped, by_label.repeat(JUDGED)),
-        "swapped, worst class": ("swapped_worst", swapped, by_label.repeat(JUDGED)),
+        "cues of every class, mean of classes": ("swapped", every, by_label.repeat(JUDGED)),
+        "cues of every class, worst class": ("swapped_worst", every, by_label.repeat(JUDGED)),
+        "cues of other classes, mean of classes": ("swapped", other, by_label.repeat(JUDGED)),
         "mined groups": ("mined_group", correct, mined_groups(part.y, ~correct[strongest])),
         "twins": ("mined_group", correct, mined_groups(part.y, either)),
         "worst class": ("worst_class", correct, by_label),
@@ -232,8 +242,9 @@ def examined(name: str, seed: int, args: argparse.Namespace) -> list[Any]:
     if len(biased) == len(every):
         del kept["as published"]  # they are like training as they are
     for kind, index in kept.items():
-        copies = with_copies(data.val.subset(index), exchange, JUDGED, derive(seed, "swap", "val"), originals=False)
-        splits[kind] = copies
+        part, draw = data.val.subset(index), derive(seed, "swap", "val")
+        splits[f"{kind}, every"] = with_copies(part, exchange, JUDGED, draw, share=1.0, originals=False)
+        splits[f"{kind}, other"] = with_copies(part, exchange, JUDGED, draw, originals=False)
     features = {each: features_of(model, split, session, each) for each, split in splits.items()}
     models = list(heads(features["train"], data.train.y, features["copies"], groups_of(data.train).id))
     pair = twins(features["train"], data.train.y, seed)
@@ -242,6 +253,7 @@ def examined(name: str, seed: int, args: argparse.Namespace) -> list[Any]:
     rows = []
     for kind, index in kept.items():
         part = data.val.subset(index)
+        known = Validation(features["val"][index], features[f"{kind}, every"], features[f"{kind}, other"])
         rows.append(
             {
                 "set": name,
@@ -250,8 +262,8 @@ def examined(name: str, seed: int, args: argparse.Namespace) -> list[Any]:
                 "models": [each.name for each in models],
                 "worst groups": [round(100 * value, 2) for value in truth.tolist()],
                 "sizes": {"train": len(data.train), "val": len(index), "test": len(test)},
-                "rules": study(models, pair, part, features["val"][index], features[kind], truth),
-                "own choice": own_choice(models, part, features[kind], test_right, test_group),
+                "rules": study(models, pair, part, known, truth),
+                "own choice": own_choice(models, part, known.every, test_right, test_group),
                 "commit": commit(),
             }
         )

@@ -149,11 +149,14 @@ class Swap(Method):
         return Fit(model.eval(), {"erm": plain.eval()}, Baseline("erm"), **rest)
 
     def _val_copies(self, biased: nn.Module, val: Split | None, session: Session) -> Split | None:
-        """Validation images with cues of other validation images: none of them was trained on."""
+        """Validation images with cues of other validation images, of every class as often: none was trained on.
+
+        Of other classes alone they would praise a head that knows by the edges of what is pasted that the cue misleads.
+        """
         if val is None or len(val.y.unique()) < 2:
             return None
         exchange = self._cues() or self._looked_at(biased, val, session)[1]
-        return with_copies(val, exchange, JUDGED, derive(session.seed, "swap", "val"), originals=False)
+        return with_copies(val, exchange, JUDGED, derive(session.seed, "swap", "val"), share=1.0, originals=False)
 
     def _share(self, train: Split) -> float:
         return usual_share(len(train.y.unique())) if self.share is None else self.share
