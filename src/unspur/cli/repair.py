@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,6 +26,10 @@ def repair(
         str | None,
         typer.Option(metavar="A,B,...", help="What to try. Default: what committed results expect most of."),
     ] = None,
+    preset: Annotated[
+        Literal["usual", "thorough"],
+        typer.Option(help="thorough: train all layers of a pretrained network on swapped copies, too: minutes more."),
+    ] = "usual",
     groups: Annotated[
         Path | None, typer.Option(metavar="groups.csv", help="Groups from an audit's page, to choose by.")
     ] = None,
@@ -43,7 +47,7 @@ def repair(
 
     What was stopped goes on with the same command.
 
-    Example: unspur repair photos --budget 20m
+    Example: unspur repair photos --budget 20m --preset thorough
 
     Example: unspur repair runs/erm-folder-0123456789ab --methods swap,masktune
     """
@@ -55,7 +59,7 @@ def repair(
     from unspur.practice.repair.target import repair_target
 
     names = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
-    chosen = RepairSettings(seconds_of(budget), names, groups, margin, seed)
+    chosen = RepairSettings(seconds_of(budget), names, groups, margin, seed, preset)
     target = repair_target(what, settings or [], data_dir)
     with ProgressBar(target.name) as progress:
         folder, state = repair_target_in(target, out, settings=chosen, data_dir=data_dir, progress=progress, say=say)

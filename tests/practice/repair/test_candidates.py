@@ -8,8 +8,10 @@ import pytest
 
 from unspur.data.sets.folder import Folder
 from unspur.errors import RunFailed, UnspurError
+from unspur.models.catalog import arch_named
 from unspur.practice.repair import candidates as candidates_module
 from unspur.practice.repair.candidates import (
+    ALL_LAYERS,
     candidates,
     expected_gains,
     kind_of,
@@ -77,6 +79,24 @@ def test_a_candidate_has_the_baselines_data_network_and_seed_and_swap_the_cues()
 
 def test_named_methods_are_tried_and_no_others():
     assert sorted(each.name for each in found(methods=("jtt", "swap", "jtt"))) == ["jtt", "swap"]
+
+
+def test_the_thorough_preset_also_swaps_in_all_layers_of_a_pretrained_network(tables, monkeypatch):
+    tables(swap=[gained(20)], masktune=[gained(9)], mrm=[gained(8)], dcwp=[gained(7)])
+    monkeypatch.setattr(candidates_module, "_takes", lambda *given: 60.0)
+    pretrained = replace(BASE, data=Folder(root="photos"), arch=replace(arch_named("resnet18"), weights="default"))
+
+    def tried(base, preset, cues=(CORNER,)):
+        return {each.name: each.config for each in candidates(base, cues, SIZE, 60.0, groups=False, preset=preset)}
+
+    usual, thorough = tried(pretrained, "usual"), tried(pretrained, "thorough")
+    assert len(usual) == len(thorough) == 3 and ALL_LAYERS not in usual
+    assert thorough["swap"].method.layers == "last"
+    whole = thorough[ALL_LAYERS]
+    assert (whole.method.layers, whole.method.share, whole.method.cues) == ("all", 1.0, (CORNER,))
+    assert whole.arch.frozen == "norm"
+    assert ALL_LAYERS not in tried(pretrained, "thorough", cues=())  # there is nothing to swap
+    assert ALL_LAYERS not in tried(BASE, "thorough")  # swap trains all layers there anyway
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from unspur.core.progress import duration
 from unspur.data.sets.folder import Folder
@@ -26,8 +27,11 @@ from unspur.runs.estimate import images_trained
 from unspur.runs.estimate import seconds as estimated
 
 HEADS = ("ule_last_layer", "balanced_last_layer")  # of a frozen network, which must know something
+Preset = Literal["usual", "thorough"]  # thorough: swap trains all layers of a pretrained network, too
+ALL_LAYERS = "swap, all layers"  # the candidate that it adds
 UNKNOWN = 0.5  # points that a method without a figure is expected to gain
 MOST = 3  # candidates unless they are named: each one more makes the test of all stricter
+OF_THE_BASELINE = frozenset({"arch", "data.size", "data.augment.flip"})  # what candidates have of it, as it is
 PLACES = (CELLS, MARK, DETECTED)
 TRACES = ("tone", "noise", "sharpness", "compression")
 
@@ -99,6 +103,7 @@ def candidates(
     *,
     groups: bool,
     ticked: Path | None = None,
+    preset: Preset = "usual",
 ) -> list[Candidate]:
     """What to try on the data and network of ``base``, whose plain training took ``seconds``.
 
@@ -115,10 +120,14 @@ def candidates(
         if ticked and not groups and METHODS[name].needs_val_groups and isinstance(config.data, Folder):
             config = replace(config, data=replace(config.data, groups=str(ticked)))
         found.append(Candidate(name, config, gains.get(name, UNKNOWN), _takes(config, base, size, seconds)))
+    if preset == "thorough" and cues and _pretrained(base):
+        config = _all_layers(base, cues, size)
+        found.append(Candidate(ALL_LAYERS, config, gains.get(Swap.name, UNKNOWN), _takes(config, base, size, seconds)))
     found.sort(key=lambda each: -each.gain / max(each.seconds, 1.0))
-    others = [each for each in found if each.name != Swap.name]
-    kept = found if methods else others[: MOST - bool(cues)]
-    return [each for each in found if each in kept or each.name == Swap.name]  # which alone uses what the audit found
+    swaps = (Swap.name, ALL_LAYERS)  # which alone use what the audit found
+    others = [each for each in found if each.name not in swaps]
+    kept = found if methods else others[: max(0, MOST - sum(each.name in swaps for each in found))]
+    return [each for each in found if each in kept or each.name in swaps]
 
 
 def _group_free(name: str, ticked: Path | None) -> bool:
@@ -148,11 +157,17 @@ def _configured(name: str, base: Config, cues: Sequence[str], size: SetSize) -> 
     method: Method = METHODS[name]()
     if isinstance(method, Swap):
         method = replace(method, cues=tuple(cues), layers="last" if _pretrained(base) else "all")
-    given = frozenset({"arch", "data.size", "data.augment.flip"})  # of the baseline, as they are
     # Only methods on features leave a frozen body as it is; the others fine-tune all of the network.
     frozen = isinstance(method, Swap | LogitsMethod | ULELastLayer | BalancedLastLayer)
     arch = base.arch if frozen else replace(base.arch, freeze="auto")
-    return fitted(replace(base, method=method, arch=arch), given, size)
+    return fitted(replace(base, method=method, arch=arch), OF_THE_BASELINE, size)
+
+
+def _all_layers(base: Config, cues: Sequence[str], size: SetSize) -> Config:
+    """Swap of the whole network. It can see the edges of what is pasted, so that no image is left without."""
+    method = Swap(cues=tuple(cues), layers="all", share=1.0)
+    config = replace(base, method=method, arch=replace(base.arch, freeze="auto"))
+    return fitted(config, OF_THE_BASELINE | {"layers", "share"}, size)
 
 
 def _pretrained(config: Config) -> bool:

@@ -26,6 +26,7 @@ from unspur.practice.audit.target import target_named
 from unspur.practice.repair.budget import Budget, OutOfTime
 from unspur.practice.repair.candidates import (
     Candidate,
+    Preset,
     candidates,
     plain_training,
     require_known,
@@ -59,6 +60,7 @@ class RepairSettings:
     groups: Path | None = None  # groups.csv of an audit's page
     margin: float = MARGIN
     seed: int = 0
+    preset: Preset = "usual"
 
     def __post_init__(self) -> None:
         require_known(self.methods)
@@ -212,8 +214,10 @@ class _Repair:
     def _candidates(self, base: Run) -> list[Candidate]:
         seconds, groups = base.finished()["seconds"], bool(self.data.train.attributes)
         config = replace(base.config, seed=self.settings.seed)
-        methods, ticked = self.settings.methods, self.settings.groups
-        found = candidates(config, self.state["cues"], self.size, seconds, methods, groups=groups, ticked=ticked)
+        methods, ticked, preset = self.settings.methods, self.settings.groups, self.settings.preset
+        found = candidates(
+            config, self.state["cues"], self.size, seconds, methods, groups=groups, ticked=ticked, preset=preset
+        )
         begun = [each for each in found if Run.create(self.folder / RUNS, each.config).result() is not None]
         if not begun:  # those of an earlier command need no time, or less
             require_one_fits(found, self.budget.left)

@@ -34,7 +34,7 @@ class DifferenceJSON(TypedDict):
 class TriedJSON(TypedDict):
     """A candidate."""
 
-    name: str  # of the method
+    name: str  # of the method, or `swap, all layers`
     status: Status  # done, or why not
     reason: str | None  # why it is not done, or why it was chosen or not
     run: str | None  # its folder
