@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from lightning_fabric import Fabric
 from torch import nn
 
-from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory
+from unspur.core.memory import OUT_OF_MEMORY, is_out_of_memory, keep_freed_memory
 from unspur.core.progress import Progress, ProgressBar, silent
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
@@ -169,6 +169,7 @@ def _train_and_score(
 ) -> Result:
     """One process's part of a run up to its end, done or diverged."""
     config, leader = stored.config, fabric.is_global_zero
+    keep_freed_memory()
     bar = ProgressBar(config.method.name) if progress is True and leader else None
     show: Progress = progress if callable(progress) else bar or silent
     session = Session(fabric, stored.folder, show)
