@@ -150,9 +150,9 @@ def study(models: list[Named], pair: list[Head], part: Split, known: Validation,
     strongest = next(number for number, each in enumerate(models) if each.name == f"plain, L2 {max(STRENGTHS):g}")
     by_label = validation_groups("swapped", part)
     judged: dict[str, tuple[Rule, Tensor, Tensor]] = {
-        "cues of every class, mean of classes": ("swapped", every, by_label.repeat(JUDGED)),
-        "cues of every class, worst class": ("swapped_worst", every, by_label.repeat(JUDGED)),
-        "cues of other classes, mean of classes": ("swapped", other, by_label.repeat(JUDGED)),
+        "cues of every class, mean": ("swapped", every, by_label.repeat(JUDGED)),
+        "cues of every class, worst": ("swapped_worst", every, by_label.repeat(JUDGED)),
+        "cues of other classes, mean": ("swapped", other, by_label.repeat(JUDGED)),
         "mined groups": ("mined_group", correct, mined_groups(part.y, ~correct[strongest])),
         "twins": ("mined_group", correct, mined_groups(part.y, either)),
         "worst class": ("worst_class", correct, by_label),
