@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import compare_tables as compare
 import paper_tables as papers
 import practice_tables as practice
+import recipe_tables as recipe
 from audit_tables import missed
 from cells_table import page as cells_page
 from large_lr_tables import SCORES, every, loss_ratios, mechanism, overview, published
@@ -114,6 +115,9 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "audit-missed": lambda: missed(read("audit-benchmark")),
     "audit-others": practice.audit_others,
     "audit-cases": practice.audit_cases,
+    "recipe-parts": recipe.parts,
+    "recipe-chosen": recipe.chosen,
+    "recipe-singles": recipe.singles,
     "repair-no-harm": practice.repair_no_harm,
     "swap": practice.swap,
     "swap-beside": practice.swap_beside,
