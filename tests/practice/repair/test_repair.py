@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,12 @@ def test_the_page_shows_before_and_after_and_the_next_command(done):
     ):
         assert text in page, text
     assert state["next"] == [f"unspur predict {state['run']} IMAGES", f"unspur export {state['run']} --out DIR"]
+
+
+def test_the_pages_pictures_have_the_cues_of_other_classes(done):
+    page = (done[0] / PAGE).read_text(encoding="utf-8")
+    labels = re.findall(r"<figcaption>(\w+) with the cue of (\w+):", page)
+    assert len(labels) > 3 and all(own != cue for own, cue in labels)
 
 
 def test_a_repair_that_has_ended_is_read_and_nothing_is_done_again(place, done, monkeypatch):

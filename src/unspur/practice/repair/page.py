@@ -140,7 +140,7 @@ def _pictures(shown: Shown) -> tuple[str, tuple[PictureRow, ...]]:
     order = torch.randperm(len(val), generator=torch.Generator().manual_seed(derive(referee.seed, "pictures") >> 1))
     index = order[: 4 * PICTURES]
     exchange = CueExchange(cues_of(referee.cues))
-    donor = exchange.donors(val, 1, 1.0, torch.Generator().manual_seed(derive(referee.seed, "donor") >> 1))[0][index]
+    donor = exchange.donors(val, 1, None, torch.Generator().manual_seed(derive(referee.seed, "donor") >> 1))[0][index]
     x, other = val.batch(index).x, val.batch(donor).x
     changed = exchange(x, other, index)
     models = [run.load_model(data) for run in (base, chosen)]
