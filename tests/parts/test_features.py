@@ -162,8 +162,8 @@ def test_predictions_of_heads_on_one_frozen_network_share_its_features(monkeypat
     assert torch.equal(predict(again, SPLIT), expected) and again.seen == 4  # two samples, twice, show what its head is
 
 
-def test_predictions_of_a_frozen_network_that_goes_on_after_its_head_are_its_own(monkeypatch):
+def test_predictions_of_a_frozen_network_that_does_not_end_in_a_head_are_its_own(monkeypatch):
     monkeypatch.setattr(features, "WORTH_KEEPING", -1.0)
-    model = nn.Sequential(network(), nn.Tanh()).eval()
-    model.frozen = "backbone"
-    assert torch.equal(predict(model, SPLIT), model(SPLIT.x))
+    for model in (nn.Sequential(network(), nn.Tanh()).eval(), nn.Sequential(nn.Tanh())):  # which has no head at all
+        model.frozen = "backbone"
+        assert torch.equal(predict(model, SPLIT), model(SPLIT.x))

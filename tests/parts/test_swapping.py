@@ -15,7 +15,7 @@ from unspur.parts.swapping import (
     CueExchange,
     MaskExchange,
     OneOfEach,
-    donors_of_other_classes,
+    donors_across_classes,
     require_images,
     showing,
     with_copies,
@@ -88,7 +88,7 @@ def test_what_a_mask_hides_comes_from_the_donors_same_place():
 
 def test_donors_are_of_every_other_class_alike_often():
     y = torch.tensor([0] * 90 + [1] * 9 + [2])
-    donors = y[donors_of_other_classes(y, 400, stream(0, "donors"))]
+    donors = y[donors_across_classes(y, 400, stream(0, "donors"))]
     of_zero = torch.bincount(donors[:, :90].flatten(), minlength=3) / (400 * 90)
     # half and half, although class 1 has nine times as many images as class 2
     assert of_zero[0] == 0 and abs(of_zero[1] - 0.5) < 0.02
@@ -97,7 +97,7 @@ def test_donors_are_of_every_other_class_alike_often():
 @pytest.mark.parametrize("share", [2 / 3, 0.8, 1.0])
 def test_whatever_the_share_every_classs_cue_is_as_likely_with_each_label(share):
     y = torch.tensor([0] * 90 + [1] * 9 + [2] * 3)
-    donors = y[donors_of_other_classes(y, 3000, stream(0, "donors"), share)]
+    donors = y[donors_across_classes(y, 3000, stream(0, "donors"), share)]
     for label in range(3):
         copied = torch.bincount(donors[:, y == label].flatten(), minlength=3) / donors[:, y == label].numel()
         cues = share * copied

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -27,8 +27,7 @@ def repair(
         typer.Option(metavar="A,B,...", help="What to try. Default: what committed results expect most of."),
     ] = None,
     preset: Annotated[
-        Literal["usual", "thorough"],
-        typer.Option(help="thorough: train all layers of a pretrained network on swapped copies, too: minutes more."),
+        str, typer.Option(help="usual, or thorough: all layers of a pretrained network on swapped copies, too.")
     ] = "usual",
     groups: Annotated[
         Path | None, typer.Option(metavar="groups.csv", help="Groups from an audit's page, to choose by.")

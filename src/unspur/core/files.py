@@ -47,6 +47,19 @@ def require_writable(path: Path) -> None:
         raise UnspurError(f"Cannot write {path} ({error.strerror or error}); name another file.") from None
 
 
+def writable(folder: Path) -> None:
+    """Make ``folder``, or say why nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        taken = next(path for path in (folder, *folder.parents) if path.exists())
+        raise UnspurError(f"The output folder {taken} is a file; name a folder.") from None
+    except OSError as error:
+        raise UnspurError(f"Cannot write to {folder.parent} ({error.strerror}); name another folder.") from None
+    if not os.access(folder, os.W_OK):
+        raise UnspurError(f"Cannot write to {folder} (permission denied); name another folder.")
+
+
 def in_bytes(count: int) -> str:
     """A number of bytes as people say it.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unspur.core.files import read_json, write_json
+from unspur.core.files import read_json, writable, write_json
 from unspur.core.progress import counting
 from unspur.errors import DataMissing, RunFailed, UnspurError, require, unknown
 from unspur.papers.dcwp import TABLES as DCWP
@@ -22,7 +22,7 @@ from unspur.papers.ule_spawrious import TABLES as ULE_SPAWRIOUS
 from unspur.runs.config import Config
 from unspur.runs.convergence import Ended, usable
 from unspur.runs.experiment import run
-from unspur.runs.folder import Run, writable
+from unspur.runs.folder import Run
 from unspur.runs.result import ENDED, Result
 from unspur.version import commit
 

@@ -78,11 +78,14 @@ def with_head(model: nn.Module, head: nn.Module) -> nn.Module:
 
 
 def linear_head(model: nn.Module, x: Tensor) -> nn.Linear | None:
-    """The head of ``model``, if its output is the model's for every sample of ``x``.
+    """The head of ``model``, if its output is the model's for every sample of ``x``; None also where it has no head.
 
     The opposite of its output must be the model's, too: a ReLU behind it may have had nothing to cut off.
     """
-    head = head_of(model)
+    try:
+        head = head_of(model)
+    except UnspurError:
+        return None
     with evaluating(model), torch.no_grad():
         features, logits = with_features(model, x)
         with hooked([head], lambda module, inputs, output: -output):
@@ -93,6 +96,7 @@ def linear_head(model: nn.Module, x: Tensor) -> nn.Linear | None:
 
 def require_linear_head(model: nn.Module, x: Tensor) -> nn.Linear:
     """The head of ``model``, after checking on ``x`` that nothing follows it."""
+    head_of(model)  # an error where there is none
     head = linear_head(model, x)
     if head is None:
         raise UnspurError(

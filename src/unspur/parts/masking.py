@@ -12,7 +12,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from unspur.data.base import Split
 from unspur.data.masks import BitMask, BothMasks, Mask, hidden_shares
 from unspur.errors import require
-from unspur.parts.swapping import donors_of_other_classes
+from unspur.parts.swapping import donors_across_classes
 from unspur.train.loop import train as train_model
 from unspur.train.recipe import Optimiser, require_rate
 from unspur.train.schedules import Constant
@@ -80,7 +80,7 @@ def unmasked_warnings(facts: HiddenFacts, images: int) -> list[str]:
 
 def shared_holes(mask: Mask, y: Tensor, generator: torch.Generator) -> Mask:
     """Hide of each sample also what is hidden of one of another class: what is hidden then tells nothing of classes."""
-    (donors,) = donors_of_other_classes(y, 1, generator)
+    (donors,) = donors_across_classes(y, 1, generator)
     return BothMasks(mask, mask.subset(donors))
 
 

@@ -57,7 +57,7 @@ class CueExchange:
         """Images of other classes; of marks that images may lack, images with one and without, whatever the class."""
         marks = [cue for cue in self.cues if may_lack(cue)]
         if not marks:
-            return donors_of_other_classes(split.y, copies, generator, share)
+            return donors_across_classes(split.y, copies, generator, share)
         return donors_with_and_without(
             showing(marks, split.x), split.y, copies, 1.0 if share is None else share, generator
         )
@@ -75,7 +75,7 @@ class MaskExchange:
 
     def donors(self, split: Split, copies: int, share: float | None, generator: torch.Generator) -> Tensor:
         """Images of other classes."""
-        return donors_of_other_classes(split.y, copies, generator, share)
+        return donors_across_classes(split.y, copies, generator, share)
 
 
 def may_lack(cue: Cue) -> bool:
@@ -150,16 +150,16 @@ def require_images(split: Split) -> None:
     )
 
 
-def donors_of_other_classes(y: Tensor, copies: int, generator: torch.Generator, share: float | None = None) -> Tensor:
+def donors_across_classes(y: Tensor, copies: int, generator: torch.Generator, share: float | None = None) -> Tensor:
     """For each sample so many donors, (copies, samples): first another class, each as likely, then any of its samples.
 
     Where copies are so large a ``share`` of what is trained on that the cues of other classes would be the more likely
     ones, some donors are of the sample's own class, so many that every class's cue is as likely with each label.
 
     >>> y = torch.tensor([0, 0, 1, 2])
-    >>> bool((y[donors_of_other_classes(y, 5, torch.Generator())] != y).all())
+    >>> bool((y[donors_across_classes(y, 5, torch.Generator())] != y).all())
     True
-    >>> donors = donors_of_other_classes(y, 3000, torch.Generator().manual_seed(0), share=1.0)
+    >>> donors = donors_across_classes(y, 3000, torch.Generator().manual_seed(0), share=1.0)
     >>> round(float((y[donors] == y).float().mean()), 1)
     0.3
     """

@@ -19,6 +19,7 @@ from unspur.core.files import (
     read_json,
     read_tensors,
     require_file,
+    writable,
     write_json,
     write_tensors,
 )
@@ -287,16 +288,3 @@ def _names(data: Dataset) -> DataNames:
         "sample_shape": list(data.sample_shape),
     }
     return {**names, "content": data.content} if data.content else names
-
-
-def writable(folder: Path) -> None:
-    """Make ``folder``, or say why nothing can be written there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        taken = next(path for path in (folder, *folder.parents) if path.exists())
-        raise UnspurError(f"The output folder {taken} is a file; name a folder.") from None
-    except OSError as error:
-        raise UnspurError(f"Cannot write to {folder.parent} ({error.strerror}); name another folder.") from None
-    if not os.access(folder, os.W_OK):
-        raise UnspurError(f"Cannot write to {folder} (permission denied); name another folder.")

@@ -7,13 +7,14 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+from unspur.core.files import writable
 from unspur.core.progress import counting
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import require, unknown
 from unspur.runs.analyze import stored_analysis
 from unspur.runs.config import Config
 from unspur.runs.engines import ENGINES, Job, Outcome
-from unspur.runs.folder import Run, writable
+from unspur.runs.folder import Run
 from unspur.runs.result import ENDED
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from unspur.core.files import writable
 from unspur.core.progress import counting
 from unspur.core.seeds import derive
 from unspur.data.files.fetch import DataFiles
@@ -26,7 +27,7 @@ from unspur.errors import UnspurError, require, unknown
 from unspur.evaluation.scores import predict
 from unspur.metrics.groups import group_accuracy
 from unspur.parts.select import validation_groups
-from unspur.runs.folder import Run, writable
+from unspur.runs.folder import Run
 from unspur.runs.many import Many
 from unspur.runs.search_space import Axis, axes_of
 from unspur.runs.summary import Point, SweepSummary, summary

@@ -19,6 +19,7 @@ from unspur.practice.repair.candidates import (
     require_one_fits,
     require_trainable,
 )
+from unspur.practice.repair.repair import RepairSettings
 from unspur.runs.config import configure
 from unspur.runs.defaults import SetSize
 
@@ -109,6 +110,11 @@ def test_the_thorough_preset_also_swaps_in_all_layers_of_a_pretrained_network(ta
 def test_a_name_that_no_candidate_has_is_refused(name, sentence):
     with pytest.raises(UnspurError, match=sentence):
         require_known(["swap", name])
+
+
+def test_a_preset_that_there_is_not_is_refused():
+    with pytest.raises(UnspurError, match=r"Unknown preset 'thorogh'\. Did you mean 'thorough'"):
+        RepairSettings(preset="thorogh")
 
 
 @pytest.mark.parametrize("name", ["balanced_last_layer", "dfr"])  # of training images, of validation images

@@ -107,9 +107,11 @@ def test_a_repair_that_has_ended_is_read_and_nothing_is_done_again(place, done, 
 
     monkeypatch.setattr("unspur.practice.repair.scoring.evidence_of", never)
     monkeypatch.setattr(repair_module, "Settings", lambda **given: Settings(**{**given, "local": False}))
-    folder, state = repair(repair_target(str(own_run(place))), place / "repairs", settings=SWAP)
+    said, thorough = [], replace(SWAP, preset="thorough")
+    folder, state = repair(repair_target(str(own_run(place))), place / "repairs", settings=thorough, say=said.append)
     first = dict(done[1])
     assert folder == done[0]
+    assert said == ["Without a pretrained network and a cue the preset thorough tries no more than the usual one."]
     assert {**state, "seconds": 0, "tried": []} == {**first, "seconds": 0, "tried": []}
 
 

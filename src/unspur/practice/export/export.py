@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict
 import torch
 from torch import Tensor, nn
 
-from unspur.core.files import write_json, write_text
+from unspur.core.files import writable, write_json, write_text
 from unspur.core.options import to_json
 from unspur.core.progress import Progress, silent
 from unspur.core.unfinished import publish, unfinished_folder
@@ -33,7 +33,7 @@ from unspur.practice.predict.abstention import Calibration, calibration_of, thre
 from unspur.practice.predict.audited_cue import audited_cue
 from unspur.practice.predict.calibrate import REMOVED, images_of, judge
 from unspur.practice.predict.classifier import ImageClassifier, OfModule, of_run
-from unspur.runs.folder import Run, writable
+from unspur.runs.folder import Run
 from unspur.version import __version__
 
 CHECKED = 64  # validation images that the file is compared on

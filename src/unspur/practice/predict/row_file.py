@@ -11,11 +11,10 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
-from unspur.core.files import read_json, replacing, write_json
+from unspur.core.files import read_json, replacing, writable, write_json
 from unspur.errors import UnspurError, require
 from unspur.practice.predict.inputs import Named
 from unspur.practice.predict.rows import CSV, Format, JSONLines, Row
-from unspur.runs.folder import writable
 
 SYNC_SECONDS = 2.0  # how often rows are forced to the disk: what a power failure may cost
 FORMATS = (".csv", ".jsonl", ".parquet")

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
 
 from unspur.core.progress import duration
 from unspur.data.sets.folder import Folder
 from unspur.data.spec import DataSpec
-from unspur.errors import RunFailed, require
+from unspur.errors import RunFailed, require, unknown
 from unspur.methods.balanced_last_layer import BalancedLastLayer
 from unspur.methods.base import LogitsMethod, Method
 from unspur.methods.catalog import METHODS, method_named
@@ -27,7 +26,8 @@ from unspur.runs.estimate import images_trained
 from unspur.runs.estimate import seconds as estimated
 
 HEADS = ("ule_last_layer", "balanced_last_layer")  # of a frozen network, which must know something
-Preset = Literal["usual", "thorough"]  # thorough: swap trains all layers of a pretrained network, too
+THOROUGH = "thorough"  # swap trains all layers of a pretrained network, too
+PRESETS = ("usual", THOROUGH)
 ALL_LAYERS = "swap, all layers"  # the candidate that it adds
 UNKNOWN = 0.5  # points that a method without a figure is expected to gain
 MOST = 3  # candidates unless they are named: each one more makes the test of all stricter
@@ -78,8 +78,10 @@ def plain_training(data: DataSpec, seed: int) -> Config:
     return Config(ERM(), data, arch_named(data.usual_arch), seed)
 
 
-def require_known(methods: Sequence[str]) -> None:
-    """Refuse names that no candidate has."""
+def require_known(methods: Sequence[str], preset: str = "usual") -> None:
+    """Refuse names that no candidate has, and presets that there are not."""
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
     for name in methods:
         require(method_named(name) is not ERM, "erm is what candidates are compared with; name other methods.")
 
@@ -103,7 +105,7 @@ def candidates(
     *,
     groups: bool,
     ticked: Path | None = None,
-    preset: Preset = "usual",
+    preset: str = "usual",
 ) -> list[Candidate]:
     """What to try on the data and network of ``base``, whose plain training took ``seconds``.
 
@@ -120,14 +122,14 @@ def candidates(
         if ticked and not groups and METHODS[name].needs_val_groups and isinstance(config.data, Folder):
             config = replace(config, data=replace(config.data, groups=str(ticked)))
         found.append(Candidate(name, config, gains.get(name, UNKNOWN), _takes(config, base, size, seconds)))
-    if preset == "thorough" and cues and _pretrained(base):
+    if preset == THOROUGH and cues and _pretrained(base):
         config = _all_layers(base, cues, size)
         found.append(Candidate(ALL_LAYERS, config, gains.get(Swap.name, UNKNOWN), _takes(config, base, size, seconds)))
     found.sort(key=lambda each: -each.gain / max(each.seconds, 1.0))
-    swaps = (Swap.name, ALL_LAYERS)  # which alone use what the audit found
-    others = [each for each in found if each.name not in swaps]
-    kept = found if methods else others[: max(0, MOST - sum(each.name in swaps for each in found))]
-    return [each for each in found if each in kept or each.name in swaps]
+    swaps = [each for each in found if each.name in (Swap.name, ALL_LAYERS)]  # which alone use what the audit found
+    others = [each for each in found if each not in swaps]
+    kept = found if methods else [*swaps, *others[: MOST - len(swaps)]]
+    return [each for each in found if each in kept]
 
 
 def _group_free(name: str, ticked: Path | None) -> bool:

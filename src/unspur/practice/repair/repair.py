@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from torch import Tensor
 
 from unspur.core.progress import Progress, duration, silent
-from unspur.core.unfinished import remove_partial
 from unspur.data.base import Dataset
 from unspur.data.files.fetch import DataFiles
 from unspur.data.sets.folder import Folder
@@ -25,8 +22,9 @@ from unspur.practice.audit.stored import StoredAudit, audit_into, stored
 from unspur.practice.audit.target import target_named
 from unspur.practice.repair.budget import Budget, OutOfTime
 from unspur.practice.repair.candidates import (
+    ALL_LAYERS,
+    THOROUGH,
     Candidate,
-    Preset,
     candidates,
     plain_training,
     require_known,
@@ -38,12 +36,22 @@ from unspur.practice.repair.labelled_groups import validation_labels
 from unspur.practice.repair.outcome import conclude, has_moving_mark, keep, reliance_change
 from unspur.practice.repair.page import Shown, write_repair_page
 from unspur.practice.repair.scoring import Referee, groups_for
-from unspur.practice.repair.state import AUDITS, PAGE, RUNS, RepairJSON, TriedJSON, new_state, read_state, write_state
+from unspur.practice.repair.state import (
+    AUDITS,
+    PAGE,
+    RUNS,
+    RepairJSON,
+    TriedJSON,
+    alone,
+    new_state,
+    read_state,
+    write_state,
+)
 from unspur.practice.repair.target import RepairTarget, unchanged
 from unspur.runs.defaults import SetSize, given_keys
 from unspur.runs.estimate import prepared
 from unspur.runs.experiment import run
-from unspur.runs.folder import Run, writable
+from unspur.runs.folder import Run
 from unspur.runs.train_command import train_command
 from unspur.version import __version__
 
@@ -60,10 +68,10 @@ class RepairSettings:
     groups: Path | None = None  # groups.csv of an audit's page
     margin: float = MARGIN
     seed: int = 0
-    preset: Preset = "usual"
+    preset: str = "usual"  # or thorough: swap trains all layers of a pretrained network, too
 
     def __post_init__(self) -> None:
-        require_known(self.methods)
+        require_known(self.methods, self.preset)
 
 
 def repair(
@@ -85,24 +93,9 @@ def repair(
     state = read_state(folder) or new_state(target.words, settings.seed, settings.margin)
     budget = Budget(settings.budget, state["seconds"])
     work = _Repair(target, settings, folder, data, labelled, files, data_dir, budget, progress, say, state)
-    with _alone(folder):
+    with alone(folder):
         work.go()
     return folder, work.state
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    writable(folder)
-    remove_partial(folder)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise UnspurError(f"Another process works on {folder}; wait for it to end.") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _key(target: RepairTarget, data: Dataset, seed: int) -> str:
@@ -214,10 +207,12 @@ class _Repair:
     def _candidates(self, base: Run) -> list[Candidate]:
         seconds, groups = base.finished()["seconds"], bool(self.data.train.attributes)
         config = replace(base.config, seed=self.settings.seed)
-        methods, ticked, preset = self.settings.methods, self.settings.groups, self.settings.preset
+        own, cues = self.settings, self.state["cues"]
         found = candidates(
-            config, self.state["cues"], self.size, seconds, methods, groups=groups, ticked=ticked, preset=preset
+            config, cues, self.size, seconds, own.methods, groups=groups, ticked=own.groups, preset=own.preset
         )
+        if own.preset == THOROUGH and ALL_LAYERS not in [each.name for each in found]:
+            self.say("Without a pretrained network and a cue the preset thorough tries no more than the usual one.")
         begun = [each for each in found if Run.create(self.folder / RUNS, each.config).result() is not None]
         if not begun:  # those of an earlier command need no time, or less
             require_one_fits(found, self.budget.left)

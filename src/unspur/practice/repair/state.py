@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypedDict
 
-from unspur.core.files import read_json, write_json
+from filelock import FileLock, Timeout
+
+from unspur.core.files import read_json, writable, write_json
 from unspur.core.shapes import checked
+from unspur.core.unfinished import remove_partial
+from unspur.errors import UnspurError
 from unspur.version import __version__
 
 REPAIR, PAGE, RUNS, AUDITS, EVIDENCE = "repair.json", "repair.html", "runs", "audits", "evidence"
@@ -130,3 +136,19 @@ def read_state(folder: Path) -> RepairJSON | None:
 def write_state(folder: Path, state: RepairJSON) -> None:
     """Write the whole state, atomically."""
     write_json(folder / REPAIR, state)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a repair's folder; another process that works on it is an error."""
+    writable(folder)
+    remove_partial(folder)
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UnspurError(f"Another process works on {folder}; wait for it to end.") from None
+    try:
+        yield
+    finally:
+        lock.release()
