@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from PIL import Image
@@ -58,19 +58,32 @@ SIDE, EACH = 96, 1000  # pixels of images on which networks are fine-tuned, and 
 FINE = {"masktune": 112, "randmask": 112}  # pixels for methods that need a map of 7x7 of their layer
 
 
+class Pair(NamedTuple):
+    """Images of two CIFAR-10 (JPEG) classes, ``EACH`` of both from number ``first`` on, and what is planted in them."""
+
+    classes: tuple[str, str]
+    shortcut: str
+    first: int = 0
+
+    def planted(self, plain: Path, planted: Path, data_dir: Path | None, pixels: int = SIDE) -> tuple[str, ...]:
+        """The settings that read them from ``planted``, where they are written if they are not there yet."""
+        if not planted.exists():
+            data = load("cifar10", data_dir, cifar="jpeg")
+            for name in self.classes:
+                members = (data.train.y == data.classes.index(name)).nonzero().squeeze(1)[self.first :][:EACH]
+                (plain / name).mkdir(parents=True, exist_ok=True)
+                for number, image in zip(members.tolist(), data.train.x[members], strict=True):
+                    picture = Image.fromarray(image.permute(1, 2, 0).numpy())
+                    picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(plain / name / f"{number:05}.png")
+            plant(Folder(root=str(plain)), self.shortcut, planted, conflict=0.05)
+        attributes = f"data.attributes={self.shortcut}"
+        return f"data.root={planted}", "data.csv=metadata.csv", attributes, f"data.size={pixels}"
+
+
 def tagged(runs: Path, data_dir: Path | None, pixels: int = SIDE) -> tuple[str, ...]:
-    """The settings that read cats and dogs with a watermark, which are made where they are not there yet."""
-    plain, planted = runs / "photographs" / "cats-dogs", runs / "photographs" / "tagged"
-    if not planted.exists():
-        data = load("cifar10", data_dir, cifar="jpeg")
-        for name in ("cat", "dog"):
-            members = (data.train.y == data.classes.index(name)).nonzero().squeeze(1)[:EACH]
-            (plain / name).mkdir(parents=True, exist_ok=True)
-            for number, image in zip(members.tolist(), data.train.x[members], strict=True):
-                picture = Image.fromarray(image.permute(1, 2, 0).numpy())
-                picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(plain / name / f"{number:05}.png")
-        plant(Folder(root=str(plain)), "watermark", planted, conflict=0.05)
-    return f"data.root={planted}", "data.csv=metadata.csv", "data.attributes=watermark", f"data.size={pixels}"
+    """The settings that read cats and dogs with a watermark."""
+    pair, below = Pair(("cat", "dog"), "watermark"), runs / "photographs"
+    return pair.planted(below / "cats-dogs", below / "tagged", data_dir, pixels)
 
 
 def row(name: str, on: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -84,6 +97,7 @@ def row(name: str, on: str, seed: int, arguments: argparse.Namespace) -> dict[st
     config = prepared(config, given_keys(config.method, None, own), files, print)
     result = run(config, arguments.runs, data_dir=arguments.data_dir, files=files, resume=True, progress=True)
     kept = ("status", "seconds", "commit", "machine", "threads", "sizes", "warnings", "reason", "key")
+    mining = result.get("facts", {}).get("mining")
     tests = {
         stage: {test: {name: value for name, value in scores.items() if name != "groups"} for test, scores in block}
         for stage, block in _stages(result)
@@ -93,6 +107,7 @@ def row(name: str, on: str, seed: int, arguments: argparse.Namespace) -> dict[st
         "set": on,
         "seed": seed,
         "tests": tests,
+        **({"mining": mining} if mining else {}),
         **{key: result[key] for key in kept if key in result},
     }
 

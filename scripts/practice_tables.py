@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from audit_tables import case_rows, clean_rows, found_rows, other_rows
 from reliability_table import kill_rows, soak_rows, total_rows
-from result_files import RESULTS, made, markdown, read
+from result_files import RESULTS, made, markdown, over_seeds, read
 from scale_table import enough_cores, far_rows, point_rows
 from swap_tables import beside_rows, cells_rows, on_top_rows, selection_rows, swap_rows
 
@@ -39,13 +39,12 @@ def _photograph(on: str, rows: Sequence[Mapping[str, Any]]) -> list[str | None]:
     """The scores of one method on one set: after the repair, with the model before it in brackets, over seeds."""
     texts: list[str | None] = []
     for test, score in PHOTOGRAPHS[on].values():
-        values = [100 * row["tests"]["result"][test][score] for row in rows if row["status"] == "done"]
-        before = [100 * row["tests"]["before"][test][score] for row in rows if "before" in row["tests"]]
+        values = [row["tests"]["result"][test][score] for row in rows if row["status"] == "done"]
+        before = [row["tests"]["before"][test][score] for row in rows if "before" in row["tests"]]
         if not values:
             texts.append(rows[0]["status"] if rows else None)
             continue
-        text = f"{fmean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
-        texts.append(text + (f" ({fmean(before):.1f})" if before else ""))
+        texts.append(over_seeds(values) + (f" ({100 * fmean(before):.1f})" if before else ""))
     return texts
 
 

@@ -17,18 +17,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from PIL import Image
+from photographs import Pair
 from torch import Tensor, nn
 
 from unspur.core.files import read_json, write_json
 from unspur.core.progress import silent
 from unspur.core.seeds import derive
 from unspur.data.base import Dataset
-from unspur.data.catalog import load
 from unspur.data.files.fetch import DataFiles
-from unspur.data.sets.folder import Folder
-from unspur.data.shortcuts.plant_folder import plant
 from unspur.evaluation.scores import predict, score
+from unspur.methods.base import LogitsMethod
+from unspur.methods.catalog import METHODS
 from unspur.papers.reproduce import parse_seeds
 from unspur.parts.cues.texts import cues_of
 from unspur.parts.features import features_of
@@ -52,44 +51,18 @@ from unspur.train.session import Session
 from unspur.version import commit
 
 FILE = Path("results/recipe.json")
-FIRST, EACH, SIDE = 2000, 1000, 96  # images of a class, from that one on: no other figure here is of these
+FIRST = 2000  # image of each class: no other figure here is of it or those behind it
 COPIES, JUDGED = 4, 3  # swap's own
-SETS = {  # two classes, and what is planted
-    "planes-ships": ("airplane", "ship", "border"),
-    "cars-trucks": ("automobile", "truck", "square"),
-    "deer-horses": ("deer", "horse", "color"),
-    "birds-frogs": ("bird", "frog", "corruption"),
-    "dogs-horses": ("dog", "horse", "disc"),
-    "cats-birds": ("cat", "bird", "domino"),
+SETS = {
+    "planes-ships": Pair(("airplane", "ship"), "border", FIRST),
+    "cars-trucks": Pair(("automobile", "truck"), "square", FIRST),
+    "deer-horses": Pair(("deer", "horse"), "color", FIRST),
+    "birds-frogs": Pair(("bird", "frog"), "corruption", FIRST),
+    "dogs-horses": Pair(("dog", "horse"), "disc", FIRST),
+    "cats-birds": Pair(("cat", "bird"), "domino", FIRST),
 }
-SINGLE = [
-    "afr",
-    "asam",
-    "balanced_last_layer",
-    "class_balanced",
-    "cvar_dro",
-    "dfr",
-    "dispel",
-    "ee",
-    "eiil",
-    "fish",
-    "focal",
-    "group_balanced",
-    "groupdro",
-    "irm",
-    "jtt",
-    "lff",
-    "osp",
-    "softmax_response",
-    "spare",
-    "spectral_decoupling",
-    "ssa",
-    "swap",
-    "ula",
-    "ule_last_layer",
-    "vrex",
-    "xrm",
-]
+LAST_LAYER = ("balanced_last_layer", "ee", "swap", "ule_last_layer")  # of a frozen network, whatever the setting
+SINGLE = [name for name, method in METHODS.items() if issubclass(method, LogitsMethod) or name in LAST_LAYER]
 SHOWN = ("accuracy", "worst_group_accuracy", "mean_group_accuracy", "conflicting_accuracy")
 
 
@@ -102,25 +75,10 @@ class Case(NamedTuple):
     cues: list[str]
 
 
-def made(name: str, args: argparse.Namespace) -> tuple[str, ...]:
-    """The settings that read a set, which is written where it is not there yet."""
-    *classes, shortcut = SETS[name]
-    plain, planted = args.runs / "recipe" / "plain" / name, args.runs / "recipe" / "planted" / name
-    if not planted.exists():
-        data = load("cifar10", args.data_dir, cifar="jpeg")
-        for label in classes:
-            members = (data.train.y == data.classes.index(label)).nonzero().squeeze(1)[FIRST : FIRST + EACH]
-            (plain / label).mkdir(parents=True, exist_ok=True)
-            for number, image in zip(members.tolist(), data.train.x[members], strict=True):
-                picture = Image.fromarray(image.permute(1, 2, 0).numpy())
-                picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(plain / label / f"{number:05}.png")
-        plant(Folder(root=str(plain)), shortcut, planted, conflict=0.05)
-    return f"data.root={planted}", "data.csv=metadata.csv", f"data.attributes={shortcut}", f"data.size={SIDE}"
-
-
 def audited(name: str, args: argparse.Namespace) -> Case:
     """The set, with the cues that an audit of its training images finds."""
-    settings = made(name, args)
+    below = args.runs / "recipe"
+    settings = SETS[name].planted(below / "plain" / name, below / "planted" / name, args.data_dir)
     spec = configure_data("folder", settings)
     data = spec.load(DataFiles(args.data_dir))
     source = splits_source(data, {"train": data.train})
@@ -242,7 +200,7 @@ def stored() -> dict[str, Any]:
 def keep(case: Case, *, row: dict[str, Any] | None = None, singles: Any = None) -> None:
     """Add what was measured; another process may have added to it meanwhile."""
     found = stored()
-    found["audits"][case.name] = {"verdict": case.verdict, "cues": case.cues, "shortcut": SETS[case.name][-1]}
+    found["audits"][case.name] = {"verdict": case.verdict, "cues": case.cues, "shortcut": SETS[case.name].shortcut}
     if row is not None:
         found["parts"].append(row)
     if singles is not None:

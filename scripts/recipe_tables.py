@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
 from typing import Any
 
-from result_files import markdown, read
+from result_files import markdown, over_seeds, read
 
+TRIED = ("last layer: copies, L2 by copies, classes alike", "all layers: copies everywhere")  # by the thorough repair
 SCORES = {"misled": "conflicting_accuracy", "mean": "mean_group_accuracy"}
 
 
@@ -19,7 +19,7 @@ def parts() -> list[str]:
         cells = [part]
         for name in found["audits"]:
             own = [row for row in found["parts"] if (row["part"], row["set"]) == (part, name)]
-            cells += [_spread([row["scores"][score] for row in own]) for score in SCORES.values()]
+            cells += [over_seeds([row["scores"][score] for row in own]) for score in SCORES.values()]
         rows.append(cells)
     headers = ["trained", *(f"{name}: {score}" for name in found["audits"] for score in SCORES)]
     commits = ", ".join(dict.fromkeys(row["commit"] for row in found["parts"]))
@@ -63,18 +63,9 @@ def singles() -> list[str]:
     return markdown(["set", "plain", "best three without group labels", "best two with"], rows)
 
 
-TRIED = ("last layer: copies, L2 by copies, classes alike", "all layers: copies everywhere")  # by the thorough repair
-
-
 def _part(rows: Sequence[Mapping[str, Any]], name: str) -> Any:
     return next((row for row in rows if row["part"] == name), None)
 
 
 def _named(rows: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(f"`{row['method']}` {100 * row['worst']['none']['mean']:.1f}" for row in rows)
-
-
-def _spread(values: Sequence[float]) -> str | None:
-    if not values:
-        return None
-    return f"{100 * fmean(values):.1f}" + (f" ± {100 * stdev(values):.1f}" if len(values) > 1 else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -51,6 +52,17 @@ def number(value: float | None, deviation: float | None = None) -> str:
         return ""
     digits = 3 if abs(value) < 2 else 2
     return f"{value:.{digits}f}" + ("" if deviation is None else f" ± {deviation:.{digits}f}")
+
+
+def over_seeds(shares: Sequence[float]) -> str:
+    """Shares as per cent with one digit: their mean, and the deviation of several.
+
+    >>> over_seeds([0.905, 0.911]), over_seeds([0.905]), over_seeds([])
+    ('90.8 ± 0.4', '90.5', '')
+    """
+    if not shares:
+        return ""
+    return f"{100 * fmean(shares):.1f}" + (f" ± {100 * stdev(shares):.1f}" if len(shares) > 1 else "")
 
 
 def as_printed(value: float | None) -> str:
