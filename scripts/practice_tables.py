@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from audit_tables import case_rows, clean_rows, found_rows, other_rows
+from photographs import METHODS, TRIED
 from reliability_table import kill_rows, soak_rows, total_rows
 from result_files import RESULTS, made, markdown, over_seeds, read
 from scale_table import enough_cores, far_rows, point_rows
@@ -19,13 +20,26 @@ def photographs() -> list[str]:
     cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in found["rows"]:
         cells.setdefault((row["method"], row["set"]), []).append(row)
-    methods = list(dict.fromkeys(method for method, _ in cells))
     body = [
         [method, *(text for on in PHOTOGRAPHS for text in _photograph(on, cells.get((method, on), [])))]
-        for method in methods
+        for method in METHODS
     ]
     headers = ["method", *(f"{on}: {name}" for on, scores in PHOTOGRAPHS.items() for name in scores)]
-    return [made(found), "", *markdown(headers, body)]
+    rows = [row for row in found["rows"] if row["method"] in METHODS]
+    return [made({**found, "rows": rows}), "", *markdown(headers, body)]
+
+
+def photographs_tried() -> list[str]:
+    """What was tried on the corner tag, with one seed, beside the defaults."""
+    found = read("photographs")
+    of_seed = {row["method"]: row for row in found["rows"] if (row["set"], row["seed"]) == ("tagged", 0)}
+    rows = [of_seed[name] for name in ("erm", "masktune", "dcwp", *TRIED) if name in of_seed]
+    body = [
+        [row["method"], *_photograph("tagged", [row]), f"{100 * row['kept']:.1f}" if "kept" in row else None]
+        for row in rows
+    ]
+    tried = {"command": f"{found['command']} --sets tagged --seeds 0 --methods tried", "rows": rows}
+    return [made(tried), "", *markdown(["method", *PHOTOGRAPHS["tagged"], "weights kept (%)"], body)]
 
 
 PHOTOGRAPHS = {  # set: heading of a column, the test set and the score that it shows

@@ -110,6 +110,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "ule-digits": papers.ule_effect,
     "ule-last-layer": papers.ule_last_layer,
     "photographs": practice.photographs,
+    "photographs-tried": practice.photographs_tried,
     "audit-found": practice.audit_found,
     "audit-clean": practice.audit_clean,
     "audit-missed": lambda: missed(read("audit-benchmark")),
