@@ -16,17 +16,19 @@ from swap_tables import beside_rows, cells_rows, on_top_rows, selection_rows, sw
 
 def photographs() -> list[str]:
     """Every method on every set of photographs; a row that has a model before the repair shows it, too."""
-    found = read("photographs")
+    found, swapped = read("photographs"), read("swap")
+    rows = [row for row in found["rows"] if row["method"] in METHODS]
+    swaps = [row for row in swapped["rows"] if row["method"] == "swap" and row["set"] in PHOTOGRAPHS]
     cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in found["rows"]:
+    for row in [*rows, *({**row, "tests": {"result": row["tests"]}} for row in swaps)]:
         cells.setdefault((row["method"], row["set"]), []).append(row)
     body = [
         [method, *(text for on in PHOTOGRAPHS for text in _photograph(on, cells.get((method, on), [])))]
-        for method in METHODS
+        for method in (*METHODS, "swap")
     ]
     headers = ["method", *(f"{on}: {name}" for on, scores in PHOTOGRAPHS.items() for name in scores)]
-    rows = [row for row in found["rows"] if row["method"] in METHODS]
-    return [made({**found, "rows": rows}), "", *markdown(headers, body)]
+    lines = [made({**found, "rows": rows}), f"`swap`: {made({**swapped, 'rows': swaps})}"]
+    return [*lines, "", *markdown(headers, body)]
 
 
 def photographs_tried() -> list[str]:
