@@ -17,6 +17,7 @@ from unspur.methods.shown import KindOfCue
 
 FROZEN = "frozen"  # rows of photographs.json that train a head on features
 HEADS = "photographs, frozen network"
+COMPARED = "compare-petscapes-frozen"
 SWAPPED = {  # sets of swap.json, by how their names begin: the shortcut, and what the images are
     "Colored MNIST": ("digit's colour", "digits"),
     "Biased MNIST, one square": ("a blue square", "digits"),
@@ -44,6 +45,10 @@ def shown() -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for method, entry in [*_digits(), *_photographs(), *_swap()]:
         found.setdefault(method, []).append(entry)
+    for method, entry in _compared():
+        told = [(other["shortcut"], other["images"]) for other in found.get(method, [])]
+        if (entry["shortcut"], entry["images"]) not in told:
+            found.setdefault(method, []).append(entry)
     return found
 
 
@@ -92,6 +97,16 @@ def _swap() -> Iterator[tuple[str, dict[str, Any]]]:
             start = next(start for start in SWAPPED if name.startswith(start))
             shortcut, kind = SWAPPED[start]
             yield "swap", _entry(shortcut, kind, fmean(before), fmean(after), len(after), "swap", name[len(start) :])
+
+
+def _compared() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every method that trains a head, chosen with group labels where it reads some, and else without any."""
+    (compared,) = read(COMPARED)["datasets"]
+    worst = {row["method"]: row["worst"]["none" if row["groups"] == "none" else "groups"] for row in compared["rows"]}
+    for method, after in worst.items():
+        if method != "erm":
+            pair = [100 * worst[name]["mean"] for name in ("erm", method)]
+            yield method, _entry(SHORTCUTS[compared["dataset"]], HEADS, *pair, after["n"], COMPARED)
 
 
 def _entry(
