@@ -75,10 +75,15 @@ class Case(NamedTuple):
     cues: list[str]
 
 
+def settings_of(name: str, args: argparse.Namespace) -> tuple[str, ...]:
+    """The settings that read one of the sets, which is made if it is not there yet."""
+    below = args.runs / "recipe"
+    return SETS[name].planted(below / "plain" / name, below / "planted" / name, args.data_dir)
+
+
 def audited(name: str, args: argparse.Namespace) -> Case:
     """The set, with the cues that an audit of its training images finds."""
-    below = args.runs / "recipe"
-    settings = SETS[name].planted(below / "plain" / name, below / "planted" / name, args.data_dir)
+    settings = settings_of(name, args)
     spec = configure_data("folder", settings)
     data = spec.load(DataFiles(args.data_dir))
     source = splits_source(data, {"train": data.train})
