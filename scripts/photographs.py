@@ -62,6 +62,8 @@ TRIED: dict[str, tuple[str, tuple[str, ...]]] = {  # to gain more on the corner 
     "dcwp, up 20, tuned as long and fast as trained": ("dcwp", (*ALL_WEIGH, "tuning.steps=315", "tuning.lr=4e-4")),
     "dcwp, up 20, masks from 1.5": ("dcwp", (*ALL_WEIGH, "masks.start=1.5")),  # the paper's beginning of the masks
     "dcwp, up 20, masks from 1.5, batch norm free": ("dcwp", (*ALL_WEIGH, "masks.start=1.5", "arch.freeze=none")),
+    "dcwp, masks from 1.5, batch norm free": ("dcwp", ("masks.start=1.5", "arch.freeze=none")),
+    "dcwp, up 20, masks from 0, batch norm free": ("dcwp", (*ALL_WEIGH, "masks.start=0", "arch.freeze=none")),
     "dcwp, up 20, l1 1e-6": ("dcwp", (*ALL_WEIGH, "masks.l1=1e-6")),  # a hundred times the default: prunes more
     "group_balanced": ("group_balanced", ()),  # what the best mining could give to methods that draw images more often
 }
