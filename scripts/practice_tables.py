@@ -64,6 +64,21 @@ def _photograph(on: str, rows: Sequence[Mapping[str, Any]]) -> list[str | None]:
     return texts
 
 
+SUSPECTED = (("all", "precision"), ("all", "recall"), ("surest", "recall"))  # of suspects.json
+
+
+def audit_suspects() -> list[str]:
+    """What an audit's suspects are worth on sets whose attributes are known."""
+    found = read("suspects")
+    body = [
+        [row["set"], row["verdict"], row["sizes"]["train"], row["exceptions"], row["suspects"]]
+        + [over_seeds([row[which][part]]) for which, part in SUSPECTED]
+        for row in found["rows"]
+    ]
+    headers = ["set", "verdict", "images", "exceptions", "suspects", "precision", "recall", "right among the surest"]
+    return [made(found), "", *markdown(headers, body)]
+
+
 def swap() -> list[str]:
     """Swap with the audit's cue, beside plain training."""
     found = read("swap")

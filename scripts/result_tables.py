@@ -116,6 +116,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "audit-missed": lambda: missed(read("audit-benchmark")),
     "audit-others": practice.audit_others,
     "audit-cases": practice.audit_cases,
+    "audit-suspects": practice.audit_suspects,
     "recipe-parts": recipe.parts,
     "recipe-chosen": recipe.chosen,
     "recipe-singles": recipe.singles,
