@@ -69,9 +69,9 @@ def _photographs() -> Iterator[tuple[str, dict[str, Any]]]:
     """Each method beside plain training of the same network: fine-tuned, or its head alone."""
     scores: dict[tuple[str, str], dict[int, float]] = {}
     for row in read("photographs")["rows"]:
-        test, score = next(iter(PHOTOGRAPHS[row["set"]].values() if row["set"] != "isic" else [("patch", "accuracy")]))
+        telling = next(iter(PHOTOGRAPHS[row["set"]].values()))
         if row["status"] == "done":
-            value = 100 * row["tests"]["result"][test][score]
+            value = 100 * telling(row["tests"]["result"])
             scores.setdefault((row["set"], row["method"]), {})[row["seed"]] = value
     for (on, row), after in scores.items():
         method, _, form = row.partition(", ")
