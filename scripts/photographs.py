@@ -59,10 +59,10 @@ FREE = ("masks.start=1.5", "arch.freeze=none")  # the paper's start of the masks
 TRIED: dict[str, tuple[str, tuple[str, ...]]] = {  # to gain more on the corner tag
     "dcwp, up 10": ("dcwp", UP_10),
     "dcwp, up 20": ("dcwp", UP_20),
+    "dcwp, up 80": ("dcwp", ("masks.up=80", "tuning.up=80")),
     "dcwp, up 20, tuned as long and fast as trained": ("dcwp", (*UP_20, "tuning.steps=315", "tuning.lr=4e-4")),
     "dcwp, up 10, masks from 1.5, batch norm free": ("dcwp", (*UP_10, *FREE)),
     "dcwp, up 20, masks from 1.5, batch norm free": ("dcwp", (*UP_20, *FREE)),
-    "dcwp, masks from 1.5, batch norm free": ("dcwp", FREE),
     "group_balanced": ("group_balanced", ()),  # what drawing images more often gives where the true groups are known
 }
 LAST_LAYER = ("ule_last_layer", "balanced_last_layer")  # methods that always work on frozen features

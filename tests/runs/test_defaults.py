@@ -164,6 +164,14 @@ def test_steps_of_gates_scale_with_the_set_and_can_still_shut_them():
     assert small.tuning.steps == 142 and small.tuning.every == 14 and small.tuning.batch_size == 32
 
 
+def test_dcwp_draws_mined_images_by_odds_unless_the_user_counts_each():
+    usual = fit("dcwp", arch="efficientnet_lite0").method
+    assert (usual.reading, usual.masks.up, usual.tuning.up) == ("group", 3.0, 3.0)
+    # lambda_up means nothing without its reading: who sets one has the paper's
+    own = fit("dcwp", "tuning.up=10", arch="efficientnet_lite0").method
+    assert (own.reading, own.masks.up, own.tuning.up) == ("sample", METHODS["dcwp"]().masks.up, 10.0)
+
+
 def test_ules_lambda_rises_where_there_are_few_steps():
     # on digits 0.05 x 3,440 steps = 172: with 285 steps 0.6, of which at most 0.5; with 9,375 steps 0.05 stays
     assert fit("ule", arch="efficientnet_lite0").method.lam == 0.5

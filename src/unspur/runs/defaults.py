@@ -83,7 +83,9 @@ GENTLY = 0.25  # of the rate for what is fine-tuned after a training whose own l
 MOVED = 20.0  # rate x steps of DCWP's gates in the paper, which is how far theta can move
 FASTEST = 0.1  # rate of the gates, at most
 GATE_STEPS = 150  # at least, since gates are drawn at random at each
-UP = 80.0  # lambda_up of DCWP, the paper's for its masks: ten times as many draws hardly move a pretrained network
+# DCWP's lambda_up in Eq. 14 as printed, the odds of drawing a mined image and not another, however many were mined. The
+# authors' lambda_up, for each mined image, goes by the share of images against the shortcut, which nobody knows here.
+MINED_ODDS = 3.0
 LAMBDA_STEPS = 0.05 * 3440  # ULE's lambda x steps on digits: cross-entropy must be able to win in fewer steps, too
 HEAD_STEPS, HEAD_EPOCHS = 3000, (30, 300)  # of heads on cached features; 300 epochs are the paper's
 LOOKS = 30  # at the validation set while heads train, as many as the paper's
@@ -133,7 +135,7 @@ def _method(method: Method, given: frozenset[str], size: SetSize, rules: Rules) 
         brief = path == "mining.training" or (path == "erm" and isinstance(method, EIIL | JTT | SPARE))
         values = {"batch_size": batch, "epochs": _brief(epochs, epoch) if brief else epochs}
         method = with_value(method, path, _recipe(recipe, rules, values, own, kind_given=path in given))
-    return _with(method, _own_settings(method, size, rules, batch), given)
+    return _with(method, _own_settings(method, size, rules, batch, given), given)
 
 
 def _brief(epochs: int, steps: int) -> int:
@@ -156,7 +158,7 @@ def _recipe(
     return _with(recipe, {"lr": rates.get(recipe.name, recipe.lr), "schedule": rules.schedule, **values}, own)
 
 
-def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> dict[str, Any]:
+def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int, given: frozenset[str]) -> dict[str, Any]:
     """What only this method has, by its key; its recipes have been chosen."""
     if hasattr(method, "anneal"):
         return {"anneal": int(ANNEALED * sum(_steps(recipe, size) for _, recipe in recipes(method)))}
@@ -169,12 +171,14 @@ def _own_settings(method: Method, size: SetSize, rules: Rules, batch: int) -> di
         steps = _steps(method.erm, size)
         gate_steps, tuning_steps = max(GATE_STEPS, steps // 2), max(10, steps // 2)
         gate_rate = min(FASTEST, MOVED / gate_steps)
-        gates = {"steps": gate_steps, "lr": gate_rate, "start": rules.start, "up": UP, "batch_size": batch}
+        gates = {"steps": gate_steps, "lr": gate_rate, "start": rules.start, "batch_size": batch}
         values: dict[str, Any] = {f"masks.{name}": value for name, value in gates.items()}
         if isinstance(method, DCWP):
-            tuning = {"steps": tuning_steps, "lr": GENTLY * rules.rate, "up": UP, "batch_size": batch}
+            tuning = {"steps": tuning_steps, "lr": GENTLY * rules.rate, "batch_size": batch}
             values |= {f"tuning.{name}": value for name, value in tuning.items()}
             values["tuning.every"] = max(1, tuning_steps // 10)
+            odds = {"reading": "group", "masks.up": MINED_ODDS, "tuning.up": MINED_ODDS}
+            values |= {} if any(_covered(key, given) for key in odds) else odds
         return values
     if isinstance(method, ULE):
         return {"lam": round(min(0.5, max(method.lam, LAMBDA_STEPS / max(1, _steps(method.training, size)))), 2)}
