@@ -34,10 +34,10 @@ SETS = ("petscapes", "tagged", *PAIRS, *DIGITS)
 
 def row(name: str, args: argparse.Namespace) -> dict[str, Any]:
     """What the suspects of one audit are worth."""
-    settings = (
-        tagged(args.runs, args.data_dir) if name == "tagged" else settings_of(name, args) if name in PAIRS else ()
-    )
-    spec = configure_data("folder" if settings else name, settings or DIGITS.get(name, ()))
+    if name in DIGITS or name == "petscapes":
+        spec = configure_data(name, DIGITS.get(name, ()))
+    else:
+        spec = configure_data("folder", settings_of(name, args) if name in PAIRS else tagged(args.runs, args.data_dir))
     train = (data := spec.load(DataFiles(args.data_dir))).train
     source = splits_source(data, {"train": train})
     audit = audit_into(args.runs / "audits", name, source, target=train_words(spec), settings=Settings())
@@ -65,6 +65,8 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path)
     args = parser.parse_args()
     for name in args.sets.split(","):
+        if name not in SETS:
+            parser.error(f"there is no set {name}; there are {', '.join(SETS)}")
         done = row(name, args)
         stored = read_json(FILE) if FILE.exists() else {"command": "python scripts/audit_suspects.py", "rows": []}
         others = [old for old in stored["rows"] if old["set"] != name]
