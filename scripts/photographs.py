@@ -142,12 +142,15 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     parser.add_argument("--data-dir", type=Path)
     arguments = parser.parse_args()
+    names = list(TRIED) if arguments.methods == "tried" else [name.strip() for name in arguments.methods.split(";")]
+    if wrong := [name for name in names if name not in {**METHODS, **TRIED}]:
+        parser.error(f"there is no row '{wrong[0]}'; there are {'; '.join([*METHODS, *TRIED])}")
     torch.set_num_threads(1)
     for seed in parse_seeds(arguments.seeds):
         for on in arguments.sets.split(","):
-            for name in TRIED if arguments.methods == "tried" else arguments.methods.split(";"):
+            for name in names:
                 try:
-                    done = row(name.strip(), on, seed, arguments)
+                    done = row(name, on, seed, arguments)
                 except UnspurError as error:
                     print(f"{name} on {on}, seed {seed}: {error}")
                     continue
