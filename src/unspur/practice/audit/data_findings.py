@@ -20,6 +20,7 @@ from unspur.practice.audit.image_statistics import coarser
 from unspur.practice.audit.leak_scores import LeakScores, permutations_for, permuted_labels, separation_of
 from unspur.practice.audit.leak_tests import LeakTests
 from unspur.practice.audit.moving import Moving, find_moving
+from unspur.practice.audit.one_cause import Look, one_cause
 from unspur.practice.audit.places import at_edge, cells_above, cells_in_words
 from unspur.practice.audit.power import interval, tail
 from unspur.practice.audit.rare_marks import rare_mark
@@ -92,10 +93,12 @@ def data_findings(
     findings.append(made.pattern(patterns, chosen))
     findings = _with_whole_mark(findings)
     progress(0.5)
-    if local:
-        findings.append(made.moving(find_moving(pictures, y[chosen], classes, seed=seed), chosen))
-    progress(1)
+    moving = find_moving(pictures, y[chosen], classes, seed=seed) if local else None
+    if moving:
+        findings.append(made.moving(moving, chosen))
     kept = sorted((each for each in findings if each is not None and each.p <= SIGNIFICANT), key=gravity)
+    kept = sorted(one_cause(kept, Look(pictures, y[chosen], classes, moving, seed)), key=gravity)
+    progress(1)
     return DataFindings(
         tuple(kept),
         tests_made(data, len(files), float(patterns.balanced.max()), local),

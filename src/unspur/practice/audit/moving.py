@@ -47,11 +47,9 @@ def find_moving(images: Tensor, y: Tensor, classes: int, *, seed: int = 0) -> Mo
     net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     _train(net, images, y, kept[torch.randperm(len(kept), generator=stream(seed, "audit sample"))[:IMAGES]], seed)
     scores, place = places(net, images)
-    hit = scores[held].argmax(1) == y[held]
-    recall = [float(hit[y[held] == label].float().mean()) for label in y.unique().tolist()]
     label = strongest_class(scores[held], y[held], classes)
     return Moving(
-        balanced=sum(recall) / len(recall),
+        balanced=told_by(scores[held], y[held]),
         separation=float(separation_of(scores[held], y[held])),
         label=label,
         place=(place[:, label].float() + 0.5) * net.stride / images.shape[-1],
@@ -59,6 +57,13 @@ def find_moving(images: Tensor, y: Tensor, classes: int, *, seed: int = 0) -> Mo
         held=held,
         net=net,
     )
+
+
+def told_by(scores: Tensor, y: Tensor) -> float:
+    """The accuracy of a detector's scores, the mean over classes."""
+    hit = scores.argmax(1) == y
+    recall = [float(hit[y == label].float().mean()) for label in y.unique().tolist()]
+    return sum(recall) / len(recall)
 
 
 def strongest_class(scores: Tensor, y: Tensor, classes: int) -> int:

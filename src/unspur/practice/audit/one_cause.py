@@ -1,0 +1,88 @@
+"""Findings that are one mark's doing: the mark is exchanged between images, and they are measured again.
+
+A square in a corner is a place, a small mark that a network finds anywhere, and edges that look like compression. What
+tells labels while the mark comes from images of the own class, and hardly when it comes from any image, is no second
+leak; what still tells them is one, even if it always comes with the mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from unspur.core.seeds import stream
+from unspur.parts.cues.base import Cue
+from unspur.parts.cues.cells import Cells
+from unspur.parts.cues.detector import fitted, places
+from unspur.practice.audit.findings import Finding
+from unspur.practice.audit.leak_scores import leak_scores
+from unspur.practice.audit.moving import Moving, told_by
+from unspur.practice.audit.processing_traces import TRACES
+
+MARKS = ("pattern", "place", "moving")  # families that say where a mark lies
+EFFECTS = ("moving", *TRACES)  # families that a mark may show in as well
+MOST = 600  # images that the mark is exchanged in
+LEFT = 0.5  # of what is told above chance: with less of it left, the mark told it
+LARGEST = 0.25  # of the image: exchanging more would take other traces away with the mark
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Images that findings can be measured on again."""
+
+    pictures: Tensor  # bytes
+    y: Tensor
+    classes: int
+    moving: Moving | None  # the detector of marks that move, and which of the pictures it was not trained on
+    seed: int
+
+    def numbers(self, family: str) -> Tensor:
+        """Of the pictures that a family can be measured on, in a random order."""
+        of = self.moving.held if self.moving and family == "moving" else torch.arange(len(self.y))
+        return of[torch.randperm(len(of), generator=stream(self.seed, "audit one cause"))[:MOST]]
+
+    def told(self, family: str, images: Tensor, y: Tensor) -> float:
+        """By how much more than chance labels are told from what ``family`` measures of images (bytes)."""
+        if self.moving and family == "moving":
+            balanced = told_by(places(self.moving.net, fitted(images))[0], y)
+        else:
+            numbers = TRACES[family](images.float() / 255).unsqueeze(0)
+            balanced = float(leak_scores(numbers, y, self.classes, seed=self.seed, permutations=0).balanced)
+        return balanced - 1 / self.classes
+
+
+def one_cause(findings: Sequence[Finding], look: Look) -> list[Finding]:
+    """The findings, the gravest first, in which leaks that the first mark explains are ``informative``, and say so."""
+    leaks = [each for each in findings if each.grade == "leaks"]
+    mark = next((each for each in leaks if each.family in MARKS), None)
+    if mark is None or mark.cue is None or not _is_small(mark.cue):
+        return list(findings)
+    effects = [each for each in leaks if each.family in EFFECTS and each is not mark]
+    explained = [each for each in effects if _explains(mark.cue, each, look)]
+    return [_explained(each, mark) if each in explained else each for each in findings]
+
+
+def _is_small(cue: Cue) -> bool:
+    return not isinstance(cue, Cells) or len(cue.cells) <= LARGEST * cue.rows * cue.columns
+
+
+def _explains(mark: Cue, finding: Finding, look: Look) -> bool:
+    """Whether the finding tells labels with marks of the own class, and hardly with marks of any image."""
+    numbers = look.numbers(finding.family)
+    images, y = look.pictures[numbers].float() / 255, look.y[numbers]
+    by_class = y.argsort(stable=True)  # a class's images stand together, and each takes the mark of the next
+    alike = torch.empty_like(by_class)
+    alike[by_class] = torch.cat([part.roll(1) for part in by_class.split(y.bincount().tolist())])
+    with torch.no_grad():
+        both = [mark.swap(images, images[donors]) for donors in (alike, torch.arange(len(y)).roll(1))]
+    kept, exchanged = (look.told(finding.family, (each * 255).round().to(torch.uint8), y) for each in both)
+    # Small copies may not show a trace of the images themselves: nothing is to be learnt from them then.
+    shown = kept >= LEFT * (finding.tells_label - 1 / look.classes)
+    return shown and exchanged < LEFT * kept
+
+
+def _explained(finding: Finding, mark: Finding) -> Finding:
+    return replace(finding, grade="informative", what=f"{finding.what}, explained by {mark.what}")
