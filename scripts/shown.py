@@ -16,6 +16,7 @@ from swap_tables import scored
 from unspur.methods.shown import KindOfCue
 
 FROZEN = "frozen"  # rows of photographs.json that train a head on features
+FORMS = ("", FROZEN, "at a layer")  # of methods in photographs.json; others show what a setting does
 HEADS = "photographs, frozen network"
 COMPARED = "compare-petscapes-frozen"
 SWAPPED = {  # sets of swap.json, by how their names begin: the shortcut, and what the images are
@@ -66,22 +67,25 @@ def _digits() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _photographs() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each method beside plain training of the same network: fine-tuned, or its head alone."""
-    scores: dict[tuple[str, str], dict[int, float]] = {}
+    """Each method beside the better of two: plain training of the same network, and what its own runs began with.
+
+    Networks are fine-tuned, or their heads alone; a method may see finer images than plain training's.
+    """
+    scores: dict[tuple[str, str, str], dict[int, float]] = {}
     for row in read("photographs")["rows"]:
         telling = next(iter(PHOTOGRAPHS[row["set"]].values()))
-        if row["status"] == "done":
-            value = 100 * telling(row["tests"]["result"])
-            scores.setdefault((row["set"], row["method"]), {})[row["seed"]] = value
-    for (on, row), after in scores.items():
+        for stage, tests in row["tests"].items() if row["status"] == "done" else ():
+            scores.setdefault((row["set"], row["method"], stage), {})[row["seed"]] = 100 * telling(tests)
+    for (on, row, stage), after in scores.items():
         method, _, form = row.partition(", ")
         frozen = form == FROZEN or method.endswith("_last_layer")
-        before = scores.get((on, f"erm, {FROZEN}" if frozen else "erm"), {})
-        seeds = sorted(set(before) & set(after))
-        if method != "erm" and form in ("", FROZEN) and seeds:  # other forms show what a setting does
+        plain = scores.get((on, f"erm, {FROZEN}" if frozen else "erm", "result"), {})
+        seeds = sorted(set(plain) & set(after))
+        if method != "erm" and stage == "result" and form in FORMS and seeds:
             kind = HEADS if frozen else "photographs"
-            pair = [fmean(values[seed] for seed in seeds) for values in (before, after)]
-            yield method, _entry(SHORTCUTS[on], kind, *pair, len(seeds), "photographs")
+            began = [plain, scores.get((on, row, "before"), plain)]
+            before = max(fmean(values[seed] for seed in seeds) for values in began)
+            yield method, _entry(SHORTCUTS[on], kind, before, fmean(after[s] for s in seeds), len(seeds), "photographs")
 
 
 def _swap() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -96,11 +96,16 @@ def frozen_row(
     data = config.data.load(files)
     began = time.monotonic()
     fit = config.method.fit(config.arch.build(data, seed=seed), data.train, val=data.val, seed=seed)
-    scores = {name: _scores(fit.model, data.train, test, name) for name, test in data.tests.items()}
+    # swap's plain head has the L2 that suits it best, which that of `erm` has not
+    models = {"tests": fit.model} | ({"before": fit.stages[fit.baseline.stage]} if fit.baseline else {})
+    scores = {
+        key: {name: _scores(model, data.train, test, name) for name, test in data.tests.items()}
+        for key, model in models.items()
+    }
     return {
         **_common(case, name, method, settings, seed, audited, args.runs),
         "status": "done",
-        "tests": scores,
+        **scores,
         "chosen_l2": fit.facts.get("chosen_l2"),
         "strengths": fit.facts.get("strengths"),
         "sizes": {"train": len(data.train), "val": len(data.val), **{t: len(test) for t, test in data.tests.items()}},

@@ -116,7 +116,7 @@ def test_the_methods_say_what_they_were_shown_to_repair_where_they_gained(monkey
     known["jtt"][0] |= {"before": 50.0, "after": 40.0}
     monkeypatch.setattr(listing, "shown", lambda: known)
     cells = {row[0]: row[4] for row in listing.method_rows()}
-    assert (cells["erm"], cells["jtt"], cells["ule"]) == ("b: 50.0 to 60.5 %", "-", "-")
+    assert (cells["erm"], cells["jtt"], cells["ule"]) == ("b: 50.0 to 60.5 %", "no gain", "-")
     # what did not help is said with the details
     _, out, _ = unspur("methods", "jtt")
     assert "tried on: a (digits): 50.0 to 40.0 %, 3 seeds, results/x.json" in out

@@ -14,6 +14,7 @@ from unspur.models.base import with_features
 from unspur.parts.contrastive import alignment
 from unspur.parts.debias import Debias, MaskTraining
 from unspur.parts.mining import GCE, EarlyStopped, EpochEnsemble, Mined, upweighted
+from unspur.parts.pruning import pruned_warnings
 from unspur.train.loop import train
 from unspur.train.losses import cross_entropy
 from unspur.train.recipe import Adam
@@ -201,6 +202,13 @@ def test_masks_that_keep_every_weight_are_warned_of():
     fit = replace(SMALL, masks=replace(SMALL.masks, steps=3, lr=0.01)).fit(network(), shortcut(), seed=0)
     assert fit.facts["kept"] == 1.0
     assert fit.warnings[0].startswith("The masks keep every weight, so that nothing was pruned")
+
+
+def test_masks_that_keep_nearly_every_weight_are_warned_of():
+    kept = {"a": torch.ones(1000, dtype=torch.bool), "b": torch.arange(1000) > 15}  # 1,984 of 2,000
+    (said,) = pruned_warnings(kept)
+    assert said.startswith("The masks keep 99.2 % of the weights, so that next to nothing was pruned; to prune more")
+    assert pruned_warnings({**kept, "b": torch.arange(1000) > 25}) == []  # 98.7 %
 
 
 def test_a_batch_without_a_pair_does_not_stop_the_training():

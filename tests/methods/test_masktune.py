@@ -13,7 +13,7 @@ from unspur.methods.masktune import MaskTune
 from unspur.methods.randmask import RandMask, random_squares
 from unspur.parts.masking import shared_holes, telling_warnings, unmasked_warnings
 from unspur.saliency.maps import coarse_warnings
-from unspur.saliency.threshold import Soft, TopK
+from unspur.saliency.threshold import MeanStd, Soft, TopK
 from unspur.train.recipe import SGD
 from unspur.train.schedules import Cosine, MultiStep, StepDecay
 from unspur.train.session import Session
@@ -68,7 +68,7 @@ def test_maps_are_of_the_predicted_class_not_the_true_one():
     split, method = quarters(), MaskTune(erm=QUICK, threshold=TopK(share=0.25))
     model = method.fit(build(), split).stages["erm"]
     flipped = dataclasses.replace(split, y=1 - split.y)
-    right, wrong = (method._mask(model, given, Session()).mask.keep(torch.arange(64)) for given in (split, flipped))
+    right, wrong = (method._mask(model, given, Session())[0].mask.keep(torch.arange(64)) for given in (split, flipped))
     assert torch.equal(right, wrong)
 
 
@@ -255,9 +255,24 @@ def test_a_repair_that_masked_nothing_says_so(method):
     assert "Nothing was masked in any of the 64 images: the fine-tuning was plain training." in warnings
 
 
+class HalfBlind(TwoPlaces):
+    """Its map is zero where the upper half of the image is brighter than the lower."""
+
+    def forward(self, x):
+        upper, lower = (half.sum((1, 2, 3)) for half in x.split(4, dim=2))
+        return self.head(((upper < lower).float().view(-1, 1, 1, 1) * self.conv(x)).flatten(1))
+
+
+def test_an_image_with_nothing_but_the_holes_of_another_counts_as_not_masked():
+    # half of the images have empty maps, and with shared holes each of these has those of one whose map is not empty
+    fit = MaskTune(erm=QUICK, threshold=MeanStd(num_std=1), holes="shared").fit(HalfBlind(), quarters())
+    assert fit.facts["images_unmasked"] < 32
+    assert any(sentence.startswith("32 of 64 images were left without a mask") for sentence in fit.warnings)
+
+
 def test_more_than_a_third_of_the_images_without_a_mask_is_warned_of():
-    assert unmasked_warnings({"images_unmasked": 3}, 9) == []  # a third, and not more
-    (said,) = unmasked_warnings({"images_unmasked": 4}, 9)
+    assert unmasked_warnings(3, 9) == []  # a third, and not more
+    (said,) = unmasked_warnings(4, 9)
     assert said.startswith("4 of 9 images were left without a mask") and "threshold=top_k" in said
 
 
@@ -265,5 +280,5 @@ def test_a_first_round_that_is_dropped_says_that_nothing_is_left_of_the_repair()
     # All labels are drawn at random, so that no model fits 99.9 % of masked noise in six epochs.
     split = dataclasses.replace(quarters(), y=torch.randint(0, 2, (64,), generator=torch.Generator().manual_seed(3)))
     fit = MaskTune(erm=QUICK, stop_below=0.999).fit(build(), split)
-    assert fit.warnings[-1].startswith("Round 1 fitted 0.")
-    assert fit.warnings[-1].endswith("It was dropped, so that the result is the model before it.")
+    assert fit.warnings[0].startswith("Round 1 fitted 0.")
+    assert fit.warnings[0].endswith("It was dropped, so that the result is the model before it.")

@@ -234,7 +234,8 @@ def test_a_choice_that_plain_training_ties_or_wins_is_said():
         return [{"lam": lam, "score": score} for lam, score in zip((0.0, 0.5, 1.0), scores, strict=True)]
 
     assert plain_warnings(0.5, rows(0.7, 0.9, 0.8)) == []
-    assert plain_warnings(0.5, rows(0.9, 0.9, 0.8)) == []  # a tie, but not with plain training
+    (chance,) = plain_warnings(0.5, rows(0.9, 0.9, 0.8))
+    assert chance == "Lambda 0.5 was chosen by a tie: on validation data 2 of 3 lambdas are best, with 0.9000."
     (tie,) = plain_warnings(0.5, rows(0.7, 0.9, 0.9))
     assert tie.startswith("Lambda 0.5 was chosen by a tie with 1, which is plain training") and "2 of 3" in tie
     (won,) = plain_warnings(1.0, rows(0.7, 0.8, 0.9))

@@ -47,6 +47,14 @@ def test_one_line_says_what_is_trained_and_how_long_it_takes(tmp_path):
     assert fitted.method.erm.epochs == 50
 
 
+def test_maps_that_are_too_coarse_are_said_before_the_training(tmp_path):
+    config, given = of(class_folders(tmp_path / "photos", cat=100, dog=100), "masktune", "data.size=16")
+    said = []
+    prepared(config, given, DataFiles(), said.append)
+    # two convolutions leave 12 of 16 pixels, pooling 6, and two more convolutions 2
+    assert len(said) == 2 and said[0].startswith("The network's last map has 2x2 cells for images of 16x16, too few")
+
+
 def test_digits_are_left_alone_and_nothing_is_said():
     config, said = configure("erm", "biased_mnist"), []
     assert prepared(config, frozenset(), DataFiles(), said.append) is config and said == []

@@ -14,7 +14,8 @@ Row = Sequence[str]
 Facts = Mapping[str, str | None]
 UNKNOWN = "-"
 TRIED = "shown to repair"
-ON_FEATURES = "frozen features"  # the cost of methods that train a head alone
+NO_GAIN = "no gain"
+LEAST = 2.0  # points that a gain must have to be called a repair: less is within what seeds differ by
 
 
 def method_rows() -> list[Row]:
@@ -25,7 +26,7 @@ def method_rows() -> list[Row]:
         own = method.constants
         groups = "needed" if own.get("needs_groups") else "validation" if own.get("needs_val_groups") else "no"
         cost = str(own.get("cost") or UNKNOWN)
-        network = "pretrained" if cost == ON_FEATURES else "any"
+        network = str(own.get("network") or "any")
         rows.append((name, groups, network, cost, _best(known.get(name, [])), *_source_and_summary(method)))
     return rows
 
@@ -47,10 +48,12 @@ def tried(name: str) -> str | None:
 
 
 def _best(entries: Sequence[Shown]) -> str:
-    """The shortcut that a method gained most on, if it gained."""
+    """The shortcut that a method gained most on, if it gained; unknown where nothing was tried."""
     gains = [(entry["after"] - entry["before"], entry) for entry in entries]
     gain, entry = max(gains, key=lambda one: one[0], default=(0.0, None))
-    return f"{entry['shortcut']}: {entry['before']} to {entry['after']} %" if entry and gain > 0 else UNKNOWN
+    if entry is None:
+        return UNKNOWN
+    return f"{entry['shortcut']}: {entry['before']} to {entry['after']} %" if gain >= LEAST else NO_GAIN
 
 
 def arch_rows() -> list[Row]:
@@ -78,8 +81,9 @@ files: "fetch" is downloaded by `unspur data fetch NAME`; "by hand": `unspur dat
 METHODS_LEGEND = """\
 groups: whether it needs group labels; "needed" in training, "validation" in the validation data alone.
 cost: in units of plain training.
+network: "from scratch": it spoils what a pretrained one knows; "pretrained": it trains the last layer alone.
 shown to repair: what it gained most on here, per cent right where the shortcut misleads, without and with it;
-                 docs/which-method.md has the whole table."""
+                 "-": not tried; "no gain": less than two points; docs/which-method.md has the whole table."""
 
 
 def _files(data: Outline) -> str:

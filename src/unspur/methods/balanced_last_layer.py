@@ -27,6 +27,7 @@ class BalancedLastLayer(Method):
     name: ClassVar[str] = "balanced_last_layer"
     paper: ClassVar[str] = "last-layer retraining"
     cost: ClassVar[str] = "frozen features"
+    network: ClassVar[str] = "pretrained"
     needs_groups: ClassVar[bool] = True
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True

@@ -82,6 +82,7 @@ class Method(abc.ABC):
     name: ClassVar[str]
     paper: ClassVar[str] = ""  # where it comes from
     cost: ClassVar[str] = ""  # in units of plain training
+    network: ClassVar[str] = "any"  # that it is for: any, pretrained or from scratch
     needs_groups: ClassVar[bool] = False  # whether it reads the training set's attributes
     needs_val_groups: ClassVar[bool] = False  # whether it reads the validation set's
     one_device: ClassVar[bool] = False  # whether it cannot train on several devices at once

@@ -42,6 +42,7 @@ class LargeLR(Method):
     name: ClassVar[str] = "large_lr"
     paper: ClassVar[str] = "arXiv:2507.17748"
     cost: ClassVar[str] = "1 and a probe"
+    network: ClassVar[str] = "from scratch"
     erm: Optimiser = PAPER  # its lr is where the probe begins
     probe: Probe = Probe()
 

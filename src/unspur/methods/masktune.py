@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from torch import nn
+from torch import Size, nn
 
 from unspur.core.options import added
 from unspur.core.progress import of_stage
@@ -98,10 +98,10 @@ class MaskTune(Method):
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         first = copy.deepcopy(model) if self.restart else None
         train_model(model, train, self.erm, stage="erm", session=session)
-        models, seen, stopped = [model], train, None
+        models, seen, empty, stopped = [model], train, 0, None
         rounds: list[Round] = []
         for number in range(1, self.iterations + 1):
-            masked = self._mask(models[-1], seen if self.accumulate else train, session)
+            masked, unmasked = self._mask(models[-1], seen if self.accumulate else train, session)
             tuned = copy.deepcopy(first or models[-1])
             stage = f"iteration-{number}"
             rate = fine_tune(
@@ -113,25 +113,32 @@ class MaskTune(Method):
                 stopped = f"Round {number} fitted {accuracy:.4f} of the masked images, less than {self.stop_below}."
                 break
             models.append(tuned)
-            seen = masked
+            seen, empty = masked, unmasked
         stages = {"erm": models[0]} | {f"iteration-{n}": tuned for n, tuned in enumerate(models[1:-1], 1)}
         figures = {"finetune_lr": rate, "rounds": rounds, "stopped": stopped}
-        warnings = [] if self.saliency == "gradient" else coarse_warnings(model, train.sample_shape)
         if seen is train:
-            warnings.append(f"{stopped} It was dropped, so that the result is the model before it.")
+            warnings = [f"{stopped} It was dropped, so that the result is the model before it."]
         else:
-            warnings += unmasked_warnings(rounds[len(models) - 2], len(train)) + telling_warnings(seen)
+            warnings = unmasked_warnings(empty, len(train)) + telling_warnings(seen)
+        warnings += self.coarse(model, train.sample_shape)
         return Fit(models[-1], stages, Baseline("erm"), masks=Hidden.of(seen), figures=figures, warnings=warnings)
 
-    def _mask(self, model: nn.Module, split: Split, session: Session) -> Split:
+    def coarse(self, model: nn.Module, sample_shape: Size) -> list[str]:
+        """A sentence if the maps are not of the network's last layer, or too coarse."""
+        return [] if self.saliency == "gradient" else coarse_warnings(model, sample_shape)
+
+    def _mask(self, model: nn.Module, split: Split, session: Session) -> tuple[Split, int]:
+        """The images with what their maps show hidden, and of how many of them that is nothing."""
         progress = of_stage(session.progress, "maps")
         maps = maps_of(model, split, self.saliency, session.device, least=FINE, progress=progress)
         size = tuple(split.sample_shape[-2:])
         if isinstance(self.threshold, Soft):
-            return split.masked(soften(maps, size))
+            masked = split.masked(soften(maps, size))
+            return masked, Hidden.of(masked).unmasked
         cells = self.place == "centred" and self.saliency != "gradient"
         covered = covered_by_maps(model, split.sample_shape) if cells else None
         hidden = hide(self.threshold, maps, size, split.mask, covered, self.grow)
+        unmasked = Hidden(hidden, len(split)).unmasked  # before an image gets another's holes
         if self.holes == "shared":
             hidden = shared_holes(hidden, split.y, stream(session.seed, "holes"))
-        return split.masked(hidden)
+        return split.masked(hidden), unmasked

@@ -69,9 +69,12 @@ class RandMask(Method):
         tuned = first or copy.deepcopy(model)
         fine_tune(tuned, masked, self.erm, self.finetune_lr, stage="iteration-1", session=session, restart=self.restart)
         hidden = Hidden.of(masked)
-        warnings = coarse_warnings(model, train.sample_shape) if self.area == "same_area" else []
-        warnings += unmasked_warnings(hidden.facts(), len(train))
+        warnings = unmasked_warnings(hidden.unmasked, len(train)) + self.coarse(model, train.sample_shape)
         return Fit(tuned, {"erm": model}, Baseline("erm"), masks=hidden, warnings=warnings)
+
+    def coarse(self, model: nn.Module, sample_shape: torch.Size) -> list[str]:
+        """As MaskTune's, of the maps whose area is taken."""
+        return coarse_warnings(model, sample_shape) if self.area == "same_area" else []
 
 
 def random_squares(sides: Tensor, height: int, width: int, generator: torch.Generator) -> Tensor:

@@ -136,7 +136,9 @@ class Swap(Method):
         weight[: len(train)] = (1 - share) / len(train)
         y = torch.cat([train.y, copies.y])
         weight /= torch.bincount(y, weight)[y]  # every class counts the same
-        heads = logistic_path(x, y, self.l2s, classes, weight=weight)
+        heads = logistic_path(
+            x, y, self.l2s, classes, weight=weight, progress=of_stage(session.progress, "heads with copies")
+        )
         swapped = Judged.of(model, self._val_copies(plain, val, session), session, "swapped-features", JUDGED)
         chosen = swapped.steadiest(heads, self.l2s)
         set_head(model, *heads[chosen])
@@ -175,4 +177,4 @@ class Swap(Method):
 
 
 def _unmasked(hidden: Hidden | None) -> list[str]:
-    return [] if hidden is None else unmasked_warnings(hidden.facts(), hidden.images)
+    return [] if hidden is None else unmasked_warnings(hidden.unmasked, hidden.images)

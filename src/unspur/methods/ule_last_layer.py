@@ -44,6 +44,7 @@ class ULELastLayer(Method):
     name: ClassVar[str] = "ule_last_layer"
     paper: ClassVar[str] = "UnLearning from Experience"
     cost: ClassVar[str] = "frozen features"
+    network: ClassVar[str] = "pretrained"
     own_stages: ClassVar[tuple[str, ...]] = ("student",)
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True
@@ -119,7 +120,7 @@ def biased_mistakes(plan: Plan, data: Cached, session: Session) -> Tensor:
 
 
 def plain_warnings(chosen: float, lams: Sequence[dict[str, Any]]) -> list[str]:
-    """A sentence if, of several lambdas, 1 was chosen, which is plain training, or was as good as the chosen one.
+    """A sentence if lambda was chosen by a tie, or is 1, which is plain training.
 
     ``lams`` is what ``sensitivity`` returns.
 
@@ -128,8 +129,13 @@ def plain_warnings(chosen: float, lams: Sequence[dict[str, Any]]) -> list[str]:
     """
     best = max((row["score"] for row in lams if row["score"] is not None), default=None)
     tied = [row["lam"] for row in lams if row["score"] == best]
-    if len(lams) < 2 or best is None or 1.0 not in tied:
+    if len(lams) < 2 or best is None or (1.0 not in tied and len(tied) < 2):
         return []
+    if 1.0 not in tied:
+        return [
+            f"Lambda {chosen:g} was chosen by a tie: on validation data {len(tied)} of {len(lams)} lambdas are best, "
+            f"with {best:.4f}."
+        ]
     how = (
         f"on validation data {len(tied)} of {len(lams)} lambdas are best, with {best:.4f}"
         if len(tied) > 1

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unspur.core.progress import of_stage
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.models.base import head_of
@@ -31,7 +32,8 @@ def require_strengths(l2s: Sequence[float]) -> None:
 
 def fit_plain(model: nn.Module, train: Split, l2s: Sequence[float], session: Session) -> list[Head]:
     """A head for each strength on the features of the training images, which are found under stage ``features``."""
-    return logistic_path(features_of(model, train, session, "features"), train.y, l2s, head_of(model).out_features)
+    x, classes = features_of(model, train, session, "features"), head_of(model).out_features
+    return logistic_path(x, train.y, l2s, classes, progress=of_stage(session.progress, "plain heads"))
 
 
 class Judged(NamedTuple):

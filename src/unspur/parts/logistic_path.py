@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from unspur.core.progress import Done
 from unspur.parts.heads import Head
 
 STEPS = 100  # of L-BFGS for each strength, each beginning where the stronger one ended
@@ -15,7 +16,13 @@ SMALLEST = 1e-4  # deviation of a feature below which it is not scaled up
 
 
 def logistic_path(
-    x: Tensor, y: Tensor, l2s: Sequence[float], classes: int, *, weight: Tensor | None = None
+    x: Tensor,
+    y: Tensor,
+    l2s: Sequence[float],
+    classes: int,
+    *,
+    weight: Tensor | None = None,
+    progress: Done = lambda done: None,
 ) -> list[Head]:
     """A head for each strength, in the order given.
 
@@ -34,6 +41,7 @@ def logistic_path(
             _minimise(w, b, scaled, y, share, l2)
         own = w.detach() / scale
         found[l2] = Head(own, b.detach() - own @ mean)
+        progress(len(found) / len(set(l2s)))
     return [found[l2] for l2 in l2s]
 
 

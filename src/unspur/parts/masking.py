@@ -42,6 +42,11 @@ class Hidden(NamedTuple):
     def of(cls, split: Split) -> Hidden:
         return cls(split.mask, len(split))
 
+    @property
+    def unmasked(self) -> int:
+        """Of how many images nothing is hidden."""
+        return self.images if self.mask is None else int((hidden_shares(self.mask) == 0).sum())
+
     def facts(self) -> HiddenFacts:
         """What a result says of it."""
         if self.mask is None:
@@ -61,13 +66,12 @@ class Hidden(NamedTuple):
         return {"mask_bits": torch.cat([BitMask.of(self.mask.keep(part) < 0.5).bits for part in parts])}
 
 
-def unmasked_warnings(facts: HiddenFacts, images: int) -> list[str]:
-    """A sentence if nothing is hidden of any of ``images``, or nothing of too many of them.
+def unmasked_warnings(left: int, images: int) -> list[str]:
+    """A sentence if the maps of all ``images``, or of too many of them (``left``), hide nothing.
 
-    >>> unmasked_warnings({"images_unmasked": 33}, 100)
+    >>> unmasked_warnings(33, 100)
     []
     """
-    left = facts["images_unmasked"]
     if left == images:
         return [f"Nothing was masked in any of the {images:,} images: the fine-tuning was plain training."]
     if left > UNMASKED * images:

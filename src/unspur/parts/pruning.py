@@ -114,6 +114,10 @@ def kept_ratio(masks: Masks) -> float:
     return sum(int(mask.sum()) for mask in masks.values()) / sum(mask.numel() for mask in masks.values())
 
 
+NEARLY_ALL = 0.99  # of the weights: with more of them kept, pruning cannot have done much
+PRUNE_MORE = "to prune more, raise masks.steps, masks.lr or masks.l1, or lower masks.start"
+
+
 class PrunedFacts(TypedDict, total=False):
     """The share of weights that is kept, in all and of each layer."""
 
@@ -128,12 +132,11 @@ def pruned_facts(masks: Masks) -> PrunedFacts:
 
 
 def pruned_warnings(masks: Masks) -> list[str]:
-    """A sentence if nothing was pruned, and one for each layer of which nothing is left."""
+    """A sentence if nothing was pruned, or next to nothing, and one for each layer of which nothing is left."""
     if masks and all(bool(mask.all()) for mask in masks.values()):
-        return [
-            "The masks keep every weight, so that nothing was pruned; raise masks.steps, masks.lr or masks.l1, or "
-            "lower masks.start."
-        ]
+        return [f"The masks keep every weight, so that nothing was pruned; {PRUNE_MORE}."]
+    if masks and (kept := kept_ratio(masks)) > NEARLY_ALL:
+        return [f"The masks keep {100 * kept:.1f} % of the weights, so that next to nothing was pruned; {PRUNE_MORE}."]
     dead = [name for name, mask in masks.items() if not mask.any()]
     return [f"Nothing is left of {name}: it was pruned whole; lower masks.l1 or masks.steps." for name in dead]
 

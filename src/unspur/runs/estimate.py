@@ -58,9 +58,12 @@ def prepared(config: Config, given: frozenset[str], files: DataFiles, say: Calla
         return config
     size = size_of(config, files)
     config = fitted(config, given, size)
-    for sentence in [*doubts(size), *blind(config)]:
+    model, shape = blank_model(config, size)
+    coarse = config.method.coarse(model, shape) if isinstance(config.method, MaskTune | RandMask) else []
+    for sentence in [*doubts(size), *blind(config), *coarse]:
         say(sentence)
-    say(f"{summary(config, size)}; about {duration(max(1.0, seconds(config, size)))}. --set changes any of it.")
+    about = duration(max(1.0, seconds(config, size, model)))
+    say(f"{summary(config, size)}; about {about}. --set changes any of it.")
     return config
 
 
@@ -145,16 +148,22 @@ def summary(config: Config, size: SetSize) -> str:
     return f"{start}: {type(main).__name__} {main.lr:g} {main.schedule.name}, {epochs}"
 
 
-def seconds(config: Config, size: SetSize) -> float:
-    """About how long the run will take on this machine, from a few steps that are timed on blank images."""
+def blank_model(config: Config, size: SetSize) -> tuple[nn.Module, torch.Size]:
+    """The run's network, where it will be trained, and the shape of an image."""
     pixels = int(getattr(config.data, "size", 0))
     blank = Split(torch.zeros(2, 3, pixels, pixels, dtype=torch.uint8), torch.zeros(2, dtype=torch.long))
     stub = Dataset("blank", blank, blank, {}, tuple(str(number) for number in range(size.classes)))
-    device = Session().device
     with torch.random.fork_rng():
-        model = config.arch.build(stub).to(device)
-        model.to(memory_format=memory_format(model))  # type: ignore[call-overload]
-        image = _step_time(model, torch.zeros(TIMED, 3, pixels, pixels, device=device)) / TIMED
+        model = config.arch.build(stub).to(Session().device)
+    return model.to(memory_format=memory_format(model)), blank.sample_shape  # type: ignore[call-overload]
+
+
+def seconds(config: Config, size: SetSize, model: nn.Module | None = None) -> float:
+    """About how long the run will take on this machine, from a few steps that are timed on blank images."""
+    pixels = int(getattr(config.data, "size", 0))
+    model = model or blank_model(config, size)[0]
+    with torch.random.fork_rng():
+        image = _step_time(model, torch.zeros(TIMED, 3, pixels, pixels, device=Session().device)) / TIMED
     if isinstance(config.method, Swap) and config.method.layers == "last":
         return FORWARD * image * size.images * (1 + config.method.copies)
     if isinstance(config.method, ULELastLayer | BalancedLastLayer):

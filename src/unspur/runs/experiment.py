@@ -24,7 +24,7 @@ from unspur.methods.facts import Facts
 from unspur.parts.mining import mining_quality
 from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
-from unspur.runs.estimate import doubts
+from unspur.runs.estimate import blind, doubts
 from unspur.runs.folder import RESULT, Run
 from unspur.runs.machines import require_devices, require_torchrun
 from unspur.runs.result import ENDED, Result, Status
@@ -208,6 +208,7 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
         "facts": _facts(fit, data),
         "warnings": [
             *few,
+            *blind(stored.config),
             *(dead or lopsided_warnings(result, data)),
             *one_class_warnings(tests, data.classes),
             *(no_change_warnings(stages[before.stage], result, data) if before and before.role == "before" else []),

@@ -104,7 +104,7 @@ def test_a_page_without_any_result_says_so():
     assert said() == "No run on this page has a result; each one below says why."
 
 
-UNCHANGED = "The repair changed nothing: the result predicts the same as before for all 5,000 validation images."
+UNCHANGED = "The repair changed nothing: the result predicts the same as before for all 5,000 images of validation."
 
 
 def test_a_model_that_predicts_one_class_is_never_said_to_be_right():
