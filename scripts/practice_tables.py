@@ -20,14 +20,16 @@ def photographs() -> list[str]:
     rows = [row for row in found["rows"] if row["method"] in METHODS]
     swaps = [row for row in swapped["rows"] if row["method"] == "swap" and row["set"] in PHOTOGRAPHS]
     cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in [*rows, *({**row, "tests": {"result": row["tests"]}} for row in swaps)]:
+    for row in [*rows, *({**row, "tests": {"before": row["before"], "result": row["tests"]}} for row in swaps)]:
         cells.setdefault((row["method"], row["set"]), []).append(row)
     body = [
         [method, *(text for on in PHOTOGRAPHS for text in _photograph(on, cells.get((method, on), [])))]
         for method in (*METHODS, "swap")
     ]
     headers = ["method", *(f"{on}: {name}" for on, scores in PHOTOGRAPHS.items() for name in scores)]
+    longest = max(row["seconds"] for row in rows) / 60
     lines = [made({**found, "rows": rows}), f"`swap`: {made({**swapped, 'rows': swaps})}"]
+    lines.append(f"One thread a run, other runs beside it; the longest took {longest:.0f} minutes.")
     return [*lines, "", *markdown(headers, body)]
 
 
