@@ -197,6 +197,13 @@ def test_many_classes_of_which_nothing_is_mined_are_one_sentence():
     ]
 
 
+def test_classes_of_which_nothing_is_mined_are_named_where_their_names_are_known():
+    mined = Mined(torch.tensor([False, False, True, True]), None, torch.tensor([0, 0, 1, 1]))
+    none, most = mined.warnings(("benign", "melanoma"))
+    assert none.startswith("No sample of class 'benign' was mined")
+    assert most.startswith("Most of class 'melanoma' (100 %) was mined")
+
+
 def test_masks_that_keep_every_weight_are_warned_of():
     # theta begins at 1.5 and moves by at most lr = 0.01 a step: after 3 steps it is at least 1.47 everywhere
     fit = replace(SMALL, masks=replace(SMALL.masks, steps=3, lr=0.01)).fit(network(), shortcut(), seed=0)

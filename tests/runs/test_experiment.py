@@ -295,6 +295,14 @@ def test_a_repair_that_changes_no_prediction_says_so(tmp_path):
     assert said == f"The repair changed nothing: the result predicts the same as before for all {seen}."
 
 
+def test_classes_of_which_nothing_was_mined_have_their_names_in_a_result(tmp_path):
+    # the network as it is drawn with seed 0 predicts 5-9, so that every other digit is wrong and none of these
+    brief = ["erm.epochs=0", "training.epochs=0", "up=2"]
+    result = run(configure("jtt", "biased_mnist", "small_cnn", 0, [*TINY, *brief]), tmp_path)
+    assert "No sample of class '5-9' was mined, so none of it is drawn more often." in result["warnings"]
+    assert any(warning.startswith("Most of class '0-4' (100 %) was mined") for warning in result["warnings"])
+
+
 def test_a_set_of_few_photographs_says_so_in_its_result(tmp_path, monkeypatch):
     monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
     root = class_folders(tmp_path / "photos", cat=10, dog=10)

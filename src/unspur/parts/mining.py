@@ -62,12 +62,16 @@ class Mined(NamedTuple):
         parts = {"mined": self.train, "mined_val": self.val}
         return {name: taken.nonzero().squeeze(1) for name, taken in parts.items() if taken is not None}
 
-    def warnings(self) -> list[str]:
-        """A sentence for the classes of which nothing is mined, and one for those of which most is."""
+    def warnings(self, names: Sequence[str] | None = None) -> list[str]:
+        """A sentence for the classes of which nothing is mined, and one for those of which most is.
+
+        Classes are their numbers, where nobody says their ``names``.
+        """
         labels: list[int] = self.y.unique().tolist()
         share = {label: float(self.train[self.y == label].double().mean()) for label in labels}
-        none = [str(label) for label in labels if share[label] == 0]
-        most = [f"{label} ({100 * share[label]:.0f} %)" for label in labels if share[label] > GIVEN_UP]
+        called = {label: f"'{names[label]}'" if names else str(label) for label in labels}
+        none = [called[label] for label in labels if share[label] == 0]
+        most = [f"{called[label]} ({100 * share[label]:.0f} %)" for label in labels if share[label] > GIVEN_UP]
         said = []
         if none:
             said.append(f"No sample of {_classes(none)} was mined, so none of it is drawn more often.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -212,9 +212,15 @@ def _found(stored: Run, fit: Fit, data: Dataset, progress: Progress) -> dict[str
             *(dead or lopsided_warnings(result, data)),
             *one_class_warnings(tests, data.classes),
             *(no_change_warnings(stages[before.stage], result, data) if before and before.role == "before" else []),
-            *fit.warnings,
+            *_named(fit, data.classes),
         ],
     }
+
+
+def _named(fit: Fit, classes: Sequence[str]) -> list[str]:
+    """The method's warnings; it knows classes that much or nothing was mined of by number, and here they have names."""
+    by_name = dict(zip(fit.mining.warnings(), fit.mining.warnings(classes), strict=True)) if fit.mining else {}
+    return [by_name.get(sentence, sentence) for sentence in fit.warnings]
 
 
 def _facts(fit: Fit, data: Dataset) -> Facts:
