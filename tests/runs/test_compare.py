@@ -107,6 +107,15 @@ def test_methods_that_cannot_run_or_diverge_are_said(here, tmp_path):
     assert rows["group_balanced"]["groups"] == "training"
 
 
+def test_a_method_that_diverges_whatever_the_candidate_has_the_last_rank(here, tmp_path):
+    wild = [*TINY, "group_balanced:training.lr=1e30"]
+    found = compare(enter(["group_balanced"], ["parity"], [0, 1], settings=wild), Many(tmp_path / "runs"))
+    rows = {row["method"]: row for row in found["datasets"][0]["rows"]}
+    assert rows["group_balanced"]["lost"] == [0, 1] and rows["erm"]["lost"] == []
+    assert rows["group_balanced"]["chosen"]["none"] == []
+    assert {name: rank["rank"] for name, rank in found["ranks"]["none"].items()} == {"erm": 1.0, "group_balanced": 2.0}
+
+
 def test_a_run_that_failed_leaves_its_seed_out(here, tmp_path, monkeypatch):
     def failing(jobs, workers):
         for number, job in enumerate(jobs):

@@ -38,6 +38,7 @@ def test_a_setting_of_data_reaches_the_sets_that_have_it():
         ("no_such=1", "No method or data set that is compared has the setting no_such=1"),
         ("data.squares=2", "No method or data set that is compared has the setting data.squares=2"),
         ("lisa:alpha=1", "The setting alpha=1 is of lisa, which is not compared"),
+        ("jtt:data.val=50", "jtt:data.val=50 would give jtt other data or another network; leave out 'jtt:'"),
         ("erm.lr=fast", "erm.lr must be a number but got 'fast'"),
     ],
 )

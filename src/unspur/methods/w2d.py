@@ -24,9 +24,10 @@ from unspur.train.session import Session
 class W2D(Method):
     """Train on the worst samples with the cells hidden that matter most to them (W2D, Algorithm 1).
 
-    What matters is the slope of the label's logit at a map of the image, its mean over channels; the cells with the
-    highest are hidden. Hidden are those of the kept samples whose label loses most probability by it; the others
-    train as they are. Cells alone are hidden: the paper hides channels as often. Runs on one device.
+    What matters is found as by Grad-CAM, as in the code that the paper builds on (RSC, arXiv:2007.02454): the channels
+    of a map, each times the mean slope of the label's logit at it. (The slope at a cell, without the map, is the same
+    everywhere before global pooling.) Hidden are the highest cells of those kept samples whose label loses most
+    probability by it. Cells alone are hidden: the paper hides channels as often. Runs on one device.
     """
 
     name: ClassVar[str] = "w2d"
@@ -73,10 +74,10 @@ def most(values: Tensor, share: float, least: int = 1) -> Tensor:
 
 
 def keep_mask(logits: Tensor, maps: Tensor, y: Tensor, hide: float, sample_shape: torch.Size) -> Tensor:
-    """0 where the label's logit rises most steeply with a map's cell, 1 elsewhere, in the shape of the maps."""
+    """0 in the cells that add most to the label's logit, 1 elsewhere, in the shape of the maps."""
     (slope,) = torch.autograd.grad(logits.gather(1, y[:, None]).sum(), maps, retain_graph=True)
-    first = channels_first(slope, sample_shape)
-    cells = first.mean(1).flatten(1)
+    first, shown = (channels_first(each, sample_shape) for each in (slope, maps.detach()))
+    cells = (first.mean((2, 3), keepdim=True) * shown).sum(1).flatten(1)
     hidden = cells.topk(max(1, round(hide * cells.shape[1])), dim=1).indices
     keep = torch.ones_like(cells).scatter(1, hidden, 0.0).reshape(len(cells), *first.shape[2:])
     return keep.unsqueeze(1 if first.shape == slope.shape else 3)

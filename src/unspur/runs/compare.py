@@ -32,6 +32,7 @@ from unspur.version import commit
 
 Choice = Literal["groups", "none"]  # what the choice may know of groups
 CHOICES: dict[Choice, Rule] = {"groups": "worst_group", "none": "mined_group"}
+LOST = (-1.0, -1.0)  # the score, by which ranks go, of a method that diverged whatever the candidate
 TESTS = ("unbiased", "biased", "test")  # the test set that counts: the first of these that there is, else the first
 
 
@@ -67,6 +68,7 @@ class Row(TypedDict):
     groups: str  # what of group labels it reads in training: "training", "validation" or "none"
     left_out: str
     diverged: int
+    lost: list[int]  # seeds with which every candidate diverged: no score, and the last rank
     cost: float | None  # seconds over those of plain training, the mean over all its runs
     chosen: dict[Choice, list[Chosen]]
     worst: dict[Choice, Spread | None]
@@ -120,7 +122,7 @@ class Comparing:
         datasets = [self._block(name) for name in dict.fromkeys(entry.dataset for entry in self.entries)]
         return {
             "command": self.command,
-            "commit": commit(),
+            "commit": ", ".join(self._commits(configs)) or commit(),
             "seeds": sorted({config.seed for config in configs}),
             "candidates": max(len(entry.candidates) for entry in self.entries),
             "done": sum(self._result(config) is not None for config in configs),
@@ -128,6 +130,11 @@ class Comparing:
             "datasets": datasets,
             "ranks": {choice: mean_ranks(_blocks(datasets, choice)) for choice in CHOICES},
         }
+
+    def _commits(self, configs: Sequence[Config]) -> list[str]:
+        """What the runs were made with, which may have been at different times."""
+        found = [result.get("commit") for config in configs if (result := self._result(config))]
+        return list(dict.fromkeys(each for each in found if each))
 
     def _block(self, dataset: str) -> Block:
         own = [entry for entry in self.entries if entry.dataset == dataset]
@@ -144,6 +151,7 @@ class Comparing:
             "groups": _reads(entry.method),
             "left_out": entry.left_out,
             "diverged": sum(result["status"] == "diverged" for result in ended),
+            "lost": self._lost(entry),
             "cost": _ratio(self._seconds(entry), self._seconds(plain)),
             "chosen": chosen,
             "worst": {choice: _spread([c["worst"] for c in own]) for choice, own in chosen.items()},
@@ -175,6 +183,15 @@ class Comparing:
                 {"seed": own[best].seed, "folder": folder, "candidate": best, "worst": score.worst, "mean": score.mean}
             )
         return found
+
+    def _lost(self, entry: Entry) -> list[int]:
+        """Seeds with which every candidate diverged."""
+        tried = [] if entry.left_out else list(zip(*entry.candidates, strict=True))
+        return [own[0].seed for own in tried if all(self._diverged(config) for config in own)]
+
+    def _diverged(self, config: Config) -> bool:
+        result = self._result(config)
+        return result is not None and result["status"] == "diverged"
 
     def _score(self, config: Config) -> Scored | None:
         """What a run that is done scores; None for one that diverged."""
@@ -251,6 +268,8 @@ def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, Score]]
                     round(worst, 9),
                     round(chosen["mean"], 9),
                 )  # the last digit is not a difference
+            for seed in row["lost"]:
+                blocks.setdefault((block["dataset"], seed), {})[row["method"]] = LOST
     return list(blocks.values())
 
 

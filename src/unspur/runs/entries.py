@@ -121,6 +121,8 @@ def _reaching(settings: Sequence[str], method: str, data: str) -> list[str]:
 def _require_reaching(settings: Sequence[str], methods: Sequence[str], datasets: Sequence[str]) -> None:
     for name, setting in map(_split, settings):
         require(name is None or name in methods, f"The setting {setting} is of {name}, which is not compared.")
+        shared = name is None or not setting.startswith(("data.", "arch."))
+        require(shared, f"{name}:{setting} would give {name} other data or another network; leave out '{name}:'.")
         known = name is not None or any(_has(setting, method, data) for method in methods for data in datasets)
         require(known, f"No method or data set that is compared has the setting {setting}; see `unspur methods NAME`.")
 

@@ -11,6 +11,7 @@ import torch
 from unspur.core.seeds import stream
 
 DRAWS = 2000  # of blocks with replacement, for an interval
+FEWEST = 6  # blocks: resampling fewer, such as the three seeds of one set, gives hardly more than their range
 
 
 class Rank(TypedDict):
@@ -39,7 +40,7 @@ def ranks(scores: Mapping[str, Score]) -> dict[str, float]:
 def mean_ranks(blocks: Sequence[Mapping[str, Score]]) -> dict[str, Rank]:
     """Each name's mean rank over the blocks that have it, the best first.
 
-    The interval is that of a bootstrap over blocks; a single block has none.
+    The interval is that of a bootstrap over blocks, of which there must be enough.
     """
     seen: dict[str, list[float]] = {}
     for block in blocks:
@@ -52,7 +53,7 @@ def mean_ranks(blocks: Sequence[Mapping[str, Score]]) -> dict[str, Rank]:
 
 
 def _interval(values: Sequence[float]) -> list[float] | None:
-    if len(values) < 2:
+    if len(values) < FEWEST:
         return None
     drawn = torch.randint(len(values), (DRAWS, len(values)), generator=stream(0, "ranks"))
     means = torch.tensor(values, dtype=torch.float64)[drawn].mean(1)

@@ -61,13 +61,15 @@ def _score(score: Spread | None) -> str:
 
 
 def _ranks(found: Comparison) -> Table:
-    table = Table(title="Mean rank by the worst group, with 95 % intervals", title_justify="left")
+    table = Table(title="Mean rank by the worst group, with 95 % intervals of six or more", title_justify="left")
     table.add_column("method")
+    table.add_column("reads groups of")
     for name in ("chosen with groups", "chosen without"):
         table.add_column(name, justify="right")
     ranks = found["ranks"]
+    reads = {row["method"]: row["groups"] for block in found["datasets"] for row in block["rows"]}
     for method in ranks["none"] or ranks["groups"]:
-        table.add_row(method, *(_rank(ranks[choice].get(method)) for choice in ("groups", "none")))
+        table.add_row(method, reads[method], *(_rank(ranks[choice].get(method)) for choice in ("groups", "none")))
     return table
 
 

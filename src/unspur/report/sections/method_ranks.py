@@ -11,9 +11,10 @@ from unspur.runs.ranking import Rank
 
 @dataclass(frozen=True)
 class MethodRank:
-    """A method's mean rank by both choices."""
+    """A method's mean rank by both choices, and whose group labels it reads."""
 
     method: str
+    reads: str
     with_groups: Rank | None
     without: Rank | None
 
@@ -23,6 +24,7 @@ class Ranks:
     """The ranks, and what they are of."""
 
     rows: tuple[MethodRank, ...]
+    blocks: int  # that the ranks are means over, of a method that ran everywhere
     command: str
     seeds: int
     candidates: int
@@ -33,9 +35,11 @@ class Ranks:
 
 def view(found: Comparison) -> Ranks:
     with_groups, without = found["ranks"]["groups"], found["ranks"]["none"]
-    rows = tuple(MethodRank(name, with_groups.get(name), without.get(name)) for name in (without or with_groups))
+    reads = {row["method"]: row["groups"] for block in found["datasets"] for row in block["rows"]}
+    ranked = without or with_groups
+    rows = tuple(MethodRank(name, reads[name], with_groups.get(name), without.get(name)) for name in ranked)
     counts = len(found["seeds"]), found["candidates"], len(found["datasets"]), found["done"], found["of"]
-    return Ranks(rows, found["command"], *counts)
+    return Ranks(rows, max((rank["blocks"] for rank in ranked.values()), default=0), found["command"], *counts)
 
 
 METHOD_RANKS: Section[Comparison] = Section("method_ranks", view)
