@@ -51,7 +51,7 @@ from unspur.train.session import Session
 from unspur.version import commit
 
 FILE = Path("results/recipe.json")
-FIRST = 2000  # image of each class: no other figure here is of it or those behind it
+FIRST = 2000  # image of each class: nothing of `repair`, `swap` or `audit` was settled on it or those behind it
 COPIES, JUDGED = 4, 3  # swap's own
 SETS = {
     "planes-ships": Pair(("airplane", "ship"), "border", FIRST),

@@ -28,7 +28,7 @@ def parts() -> list[str]:
 
 
 def chosen() -> list[str]:
-    """What the evidence of a repair would choose of each set's models, and what the best of them would have been."""
+    """Which of each set's models has the higher evidence of a repair, and how good they are."""
     found = read("recipe")
     rows = []
     for name, audit in found["audits"].items():
@@ -45,7 +45,7 @@ def chosen() -> list[str]:
         "shortcut",
         "seed",
         *(f"worst group, {way.partition(':')[0]}" for way in TRIED),
-        "evidence chooses",
+        "higher evidence",
     ]
     return markdown(headers, rows)
 
