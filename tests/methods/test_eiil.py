@@ -62,6 +62,10 @@ def test_irm_takes_the_environments_themselves_and_not_their_labels(monkeypatch)
 
 
 def test_settings_that_cannot_work_are_refused():
+    with pytest.raises(UnspurError, match="on must be groupdro or irm but got 'dro'"):
+        EIIL(on="dro")
+    with pytest.raises(UnspurError, match=r"erm.epochs must be at least 1 but got 0"):
+        EIIL(erm=SGD(epochs=0))
     with pytest.raises(UnspurError, match="lr must be above 0 and lam from 0 but got 0 and 100"):
         EIIL(lr=0)
     with pytest.raises(UnspurError, match="full weight after 500 steps, but the training has 27"):

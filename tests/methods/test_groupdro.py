@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from methods.shortcuts import PLAIN, misled, network, shortcut
-from unspur.data.base import Batch, Split
+from unspur.data.base import Batch, Split, groups_of
 from unspur.errors import UnspurError
 from unspur.methods.erm import ERM
 from unspur.methods.groupdro import GroupDRO
@@ -78,6 +78,27 @@ def test_two_groups_that_contradict_each_other_end_alike_whatever_their_sizes():
     fit = GroupDRO(training=gently, eta=0.02, adjustment=0.0).fit(nn.Linear(1, 2), data)
     probability = fit.model(torch.ones(1, 1)).softmax(1)[0]
     assert torch.allclose(probability, torch.tensor([0.5, 0.5]), atol=0.1)  # plain training ends at 0.75 and 0.25
+
+
+def test_the_adjustment_raises_the_weights_of_small_groups_in_a_fit():
+    # the first step's losses do not depend on C, so that one step's weights differ by exp(eta C / sqrt(n)) alone
+    data, once = shortcut(), SGD(lr=0.02, epochs=1, batch_size=600)
+    plain, raised = (
+        torch.tensor(GroupDRO(training=once, eta=0.5, adjustment=c).fit(network(), data).facts["group_weights"])
+        for c in (0.0, 5.0)
+    )
+    expected = plain * (0.5 * 5.0 / torch.bincount(groups_of(data).id).sqrt()).exp()
+    assert torch.allclose(raised, expected / expected.sum())
+    assert not torch.allclose(raised, plain, atol=0.05)
+
+
+def test_every_group_is_drawn_alike_often(monkeypatch):
+    data, drawn = shortcut(), []
+    real = GroupWeights.see
+    monkeypatch.setattr(GroupWeights, "see", lambda self, m: drawn.append(m.batch.index) or real(self, m))
+    GroupDRO(training=dataclasses.replace(PLAIN, epochs=10)).fit(network(), data)
+    counts = torch.bincount(groups_of(data).id[torch.cat(drawn)])
+    assert torch.allclose(counts / counts.sum(), torch.full((4,), 0.25), atol=0.03)  # the small two are 5 % of the data
 
 
 def test_conflicting_samples_are_classified_better_than_by_plain_training():

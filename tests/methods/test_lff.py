@@ -36,14 +36,15 @@ def test_the_objective_is_algorithm_1_written_as_a_loop(monkeypatch):
     found = caught(monkeypatch, LfF(q=0.7, decay=0.7), nn.Linear(3, 2), data)
     pair, difficulty = found["pair"], found["difficulty"]
     known = torch.rand(2, 8, generator=torch.Generator().manual_seed(2))
-    difficulty.losses = known.clone()
+    difficulty.losses, difficulty.seen = known.clone(), torch.arange(8) != 6
     batch = data.batch(torch.tensor([0, 1, 4, 6]))
     loss = found["objective"](pair, batch, 0).loss
     smoothed, own = known.clone(), {}
     for place, number in enumerate(batch.index.tolist()):
         for row, net in enumerate((pair.helper, pair.kept)):
             own[row, place] = -net(batch.x[place]).log_softmax(0)[batch.y[place]]
-            smoothed[row, number] = 0.7 * known[row, number] + 0.3 * own[row, place].detach()
+            kept = 0.0 if number == 6 else 0.7  # sample 6 is seen for the first time
+            smoothed[row, number] = kept * known[row, number] + (1 - kept) * own[row, place].detach()
     for place, (number, label) in enumerate(zip(batch.index.tolist(), batch.y.tolist(), strict=True)):
         # divided by the largest of the class over the whole training set, and not over the batch
         hard = [smoothed[row, number] / max(smoothed[row, k] for k in range(8) if data.y[k] == label) for row in (0, 1)]
@@ -63,15 +64,19 @@ def test_neither_network_learns_from_the_others_loss_nor_from_the_weights(monkey
     assert torch.allclose(slope, torch.autograd.grad((weight.detach() * plain).sum(), pair.kept.weight)[0])
 
 
-def test_losses_are_smoothed_after_each_step_by_what_was_found_before_it(monkeypatch):
+def test_a_samples_first_loss_counts_in_full_and_later_ones_by_one_minus_decay(monkeypatch):
     data = Split(torch.zeros(4, 1), torch.tensor([0, 1, 0, 1]))
     difficulty = caught(monkeypatch, LfF(decay=0.7), nn.Linear(1, 2), data)["difficulty"]
     batch = Batch(data.x[:2], data.y[:2], torch.tensor([1, 3]))
-    for new in (1.0, 2.0):
+    # 1 as it is, then 0.7 x 1 + 0.3 x 2 = 1.3; samples 0 and 2 are not seen
+    for new, expected in ((1.0, 1.0), (2.0, 1.3)):
         found = Minimised(torch.zeros(()), for_carry={"losses": torch.full((2, 2), new)})
         difficulty.see(Moment(nn.Identity(), "", 0, 0, data, batch, found))
-    # 0.3 x 1 = 0.3, then 0.7 x 0.3 + 0.3 x 2 = 0.81; samples 0 and 2 were not seen
-    assert torch.allclose(difficulty.losses, torch.tensor([[0.0, 0.81, 0.0, 0.81]] * 2))
+        assert torch.allclose(difficulty.losses, torch.tensor([[0.0, expected, 0.0, expected]] * 2))
+    resumed = caught(monkeypatch, LfF(decay=0.7), nn.Linear(1, 2), data)["difficulty"]
+    resumed.load(difficulty.state())
+    assert torch.equal(resumed.smoothed(torch.zeros(2, 2), batch), difficulty.smoothed(torch.zeros(2, 2), batch))
+    assert resumed.seen.tolist() == [False, True, False, True]
 
 
 def test_a_sample_that_both_find_as_hard_has_weight_one_half_whatever_the_class_is(monkeypatch):

@@ -1,11 +1,14 @@
 import pytest
 import torch
+from torch import nn
 
 from methods.shortcuts import PLAIN, misled, network, shortcut
+from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.methods import lisa
 from unspur.methods.erm import ERM
 from unspur.methods.lisa import LISA
+from unspur.train.recipe import SGD
 
 
 def caught(monkeypatch, method, data):
@@ -50,6 +53,20 @@ def test_groups_are_drawn_alike_often(monkeypatch):
 def test_conflicting_samples_are_classified_better_than_by_plain_training():
     plain, fit = ERM(erm=PLAIN).fit(network(), shortcut()), LISA(training=PLAIN).fit(network(), shortcut())
     assert misled(plain) < 0.1 and misled(fit) > misled(plain) + 0.3
+
+
+@pytest.mark.parametrize(("mix", "greys"), [("paste", 2), ("blend", 1)])
+def test_a_fit_trains_on_images_mixed_as_it_is_told(mix, greys):
+    # every image is of one grey: with a box of its partner it has two, all of them of the data; a blend is of one
+    grey = torch.arange(40) / 64
+    y, told = torch.arange(40) % 2, torch.arange(40) // 2 % 2
+    data = Split(grey.reshape(-1, 1, 1, 1).expand(40, 1, 8, 8).clone(), y, {"told": told})
+    model, shown = nn.Sequential(nn.Flatten(), nn.Linear(64, 2)), []
+    model.register_forward_pre_hook(lambda module, inputs: shown.append(inputs[0]) if module.training else None)
+    LISA(training=SGD(lr=0.01, epochs=3, batch_size=20), mix=mix).fit(model, data)
+    images = torch.cat(shown).flatten(1)
+    assert max(len(image.unique()) for image in images) == greys
+    assert bool(torch.isin(images, grey).all()) == (mix == "paste")
 
 
 def test_settings_that_are_no_shares_are_refused():

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 import torch
+from torch import nn
 
 from methods.shortcuts import SLOW, environments, misled, network, shortcut, small
 from unspur.errors import UnspurError
@@ -42,6 +45,27 @@ def test_the_adversary_learns_to_tell_and_the_codes_to_hide_in_the_same_step():
     assert x.grad.tolist() == [[-3.0]]  # without the turn both would learn to tell
 
 
+def test_in_the_objective_the_adversary_lowers_and_the_codes_raise_what_it_gets_wrong():
+    data, model = environments(40), coded()
+    batch, domain = data.batch(torch.arange(12)), data.attributes["domain"]
+    codes, adversary = model.encoder.weight, model.adversary[0].weight
+
+    def slopes(weight):
+        torch.manual_seed(0)  # the same draw of the prior
+        loss = code_loss(model, domain, 0.1, 2.0, weight)(model, batch, 0).loss
+        return torch.autograd.grad(loss, [codes, adversary], materialize_grads=True)
+
+    with_it, without = slopes(0.3), slopes(0.0)
+    torch.manual_seed(0)
+    prior = torch.distributions.Laplace(0.0, 0.5**0.5).sample((12, 4))
+    fake = model.encoder(with_features(model.network, batch.x)[0])
+    told = -torch.cat([model.adversary(prior).sigmoid().log(), (1 - model.adversary(fake).sigmoid()).log()]).mean()
+    plain = torch.autograd.grad(told, [codes, adversary])
+    assert min(float(slope.abs().max()) for slope in plain) > 1e-3
+    assert torch.allclose(with_it[0] - without[0], -0.3 * plain[0], atol=1e-6)  # reversed
+    assert torch.allclose(with_it[1] - without[1], 0.3 * plain[1], atol=1e-6)
+
+
 def test_encoder_and_classifier_become_the_networks_own_last_layer():
     model, x = coded(), environments(20).x
     expected = model(x)
@@ -60,6 +84,15 @@ def test_it_learns():
     learned = MMDAAE(training=SLOW, codes=8).fit(small(), environments()).model
     test = environments(seed=4)
     assert float((learned(test.x).argmax(1) == test.y).double().mean()) > 0.7
+
+
+def test_a_last_layer_that_cannot_hold_what_is_fitted_is_refused():
+    with pytest.raises(UnspurError, match="The last layer has no bias, which a fitted one needs"):
+        MMDAAE(training=SLOW).fit(nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 2, bias=False)), environments())
+    with pytest.raises(UnspurError, match="does something after its last linear layer"):
+        MMDAAE(training=SLOW).fit(nn.Sequential(nn.Linear(2, 2), nn.Softmax(1)), environments())
+    with pytest.raises(UnspurError, match="mmd_aae compares domains, but all training samples are of one"):
+        MMDAAE(training=SLOW).fit(small(), replace(environments(), attributes={"domain": torch.zeros(4000).long()}))
 
 
 def test_settings_below_their_range_are_refused():

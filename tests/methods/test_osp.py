@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from methods.abstaining import confidence, half_noise, surer_where_it_can_be
-from methods.shortcuts import network
+from methods.shortcuts import network, shortcut
 from unspur.data.base import Batch, Split
 from unspur.errors import UnspurError
 from unspur.methods.osp import OSP
@@ -43,6 +43,39 @@ def test_multipliers_ascend_and_slacks_descend_and_neither_is_negative():
     assert torch.allclose(held.lam, expected) and torch.allclose(held.slack, torch.tensor([0.55, 0.0, 99.95]))
 
 
+def test_multipliers_begin_at_mu_and_slacks_at_the_first_batchs_mistakes_and_both_are_resumed():
+    held, logits, y = duals(mu=0.7), torch.randn(6, 3, generator=torch.Generator().manual_seed(1)), torch.arange(6) % 3
+    found, batch = sides(logits, y), Batch(logits, y, y)
+    # lambda (mistaken - phi) is 0 at first, and mu phi = 0.7 mistaken
+    first = held.objective(nn.Identity(), batch, 0)
+    assert torch.isclose(first.loss, (found.missed + 0.7 * found.mistaken).sum())
+    held.see(Moment(nn.Identity(), "", 0, 0, None, batch, first))
+    assert torch.allclose(held.lam, torch.full((3,), 0.7)) and torch.allclose(held.slack, found.mistaken)
+    resumed, other = duals(mu=0.7), Batch(-logits, y, y)
+    resumed.load(held.state())
+    for one in (held, resumed):
+        one.see(Moment(nn.Identity(), "", 0, 1, None, other, Minimised(torch.zeros(()), -logits)))
+    assert torch.equal(resumed.lam, held.lam) and torch.equal(resumed.slack, held.slack)
+    assert not torch.allclose(held.lam, torch.full((3,), 0.7))
+
+
+@pytest.mark.parametrize("mu", [0.49, 1.67])
+def test_multipliers_stay_within_a_factor_of_two_of_mu_in_a_few_hundred_steps(monkeypatch, mu):
+    seen, see = [], Multipliers.see
+    monkeypatch.setattr(Multipliers, "see", lambda held, moment: see(held, moment) or seen.append(held.lam))
+    fit = OSP(training=SGD(lr=0.05, epochs=30, batch_size=64), mu=mu).fit(network(), shortcut())
+    lam = torch.stack(seen)
+    assert len(lam) == 300 and lam.min() > mu / 2 and lam.max() < 2 * mu
+    assert not fit.warnings
+
+
+def test_a_multiplier_that_ends_at_0_is_told_of():
+    # what is mistaken falls far below what the slacks begin with and keep
+    fit = OSP(training=RECIPE, mu=0.01, rate=1e-2, slack_rate=1e-9).fit(network(), shortcut())
+    assert fit.facts["multipliers"] == [0.0, 0.0]
+    assert fit.warnings == ["Of 2 multipliers 2 ended at 0: for such a class its constraint was off; lower rate."]
+
+
 def test_a_batch_that_lacks_a_class_misses_nothing_of_it():
     found = sides(torch.zeros(2, 3), torch.tensor([0, 0]))
     assert found.missed.tolist()[1:] == [0.0, 0.0] and torch.isfinite(found.mistaken).all()
@@ -56,16 +89,22 @@ def test_a_certain_mistake_costs_much_but_not_infinity():
     assert torch.isfinite(torch.autograd.grad(found.mistaken.sum(), logits)[0]).all()
 
 
-def test_where_classes_contradict_each_other_a_dearer_slack_lowers_every_probability_but_the_likeliest():
-    # one input, labels 3 to 1: with multipliers held at mu the minimum is found by a search over f_0
-    x, y = torch.ones(400, 1), torch.tensor([0, 0, 0, 1] * 100)
-    method = OSP(training=SGD(lr=0.05, epochs=60, batch_size=400), mu=1.67, rate=1e-9, slack_rate=1e-9)
-    fit = method.fit(nn.Linear(1, 2), Split(x, y))
-    f = torch.linspace(0.01, 0.99, 99).double()
-    # both classes count alike, whatever their sizes: -log f - log(1 - f) and the multipliers' mean of 1 for each side
-    cost = -f.log() - (1 - f).log() - (1 - f).log() - f.log()
-    found = fit.model(torch.ones(1, 1)).softmax(1)[0, 0].item()
-    assert found == pytest.approx(float(f[cost.argmin()]), abs=0.03)
+@pytest.mark.parametrize(("mu", "likeliest"), [(0.49, 0.515), (1.67, 0.585)])
+def test_where_classes_contradict_each_other_a_dearer_slack_lowers_every_probability_but_the_likeliest(mu, likeliest):
+    # two inputs, labels of three classes; of two classes mu would change nothing, as 1 - f of one is f of the other
+    count = torch.tensor([[160, 10, 10], [160, 10, 160]])
+    x = torch.eye(2).repeat_interleave(count.sum(1), 0)
+    y = torch.cat([torch.arange(3).repeat_interleave(of) for of in count])
+    # rates that hold multipliers at mu, where they begin
+    method = OSP(training=SGD(lr=0.2, epochs=300, batch_size=510), mu=mu, rate=1e-9, slack_rate=1e-9)
+    fit = method.fit(nn.Linear(2, 3), Split(x, y))
+    # the minimum for the first input by a search: all classes count alike, whatever their sizes, and so do the others
+    f = torch.cartesian_prod(*[torch.arange(1, 200).double() / 200] * 2)
+    f = torch.cat([f, 1 - f.sum(1, keepdim=True)], 1)[f.sum(1) < 0.999]
+    own, rest = count[0] / count.sum(0), (count[0].sum() - count[0]) / (count.sum() - count.sum(0))
+    best = f[(-(own * f.log()) - mu * rest * (1 - f).log()).sum(1).argmin()].float()
+    assert best[0] == pytest.approx(likeliest)
+    assert torch.allclose(fit.model(torch.eye(2)).softmax(1)[0], best, atol=0.02)
 
 
 def test_it_is_surer_where_labels_can_be_told_and_its_multipliers_are_kept():

@@ -65,6 +65,19 @@ def test_conflicting_samples_are_found_and_classified_better_than_by_plain_train
     assert mining_quality(fit.mining.train.nonzero().squeeze(1), data)["recall"] > 0.8
 
 
-def test_one_cluster_is_refused():
+def test_it_is_told_where_no_class_is_split_and_only_there(monkeypatch):
+    whole, split = Clusters(torch.zeros(4, dtype=torch.long), 0.0), Clusters(torch.tensor([0, 0, 0, 1]), 0.95)
+    data = replace(shortcut(8, conflicting=0), y=torch.tensor([0, 0, 0, 0, 1, 1, 1, 1]))
+    for known, told in (([whole, whole], True), ([whole, split], False)):
+        each = iter(known)
+        monkeypatch.setattr(spare, "best_clusters", lambda *given, each=each: next(each))
+        share, fit = drawn(monkeypatch, QUICK, data)
+        assert (fit.warnings == [spare.UNSPLIT]) == told and bool(fit.warnings) == told
+        assert not told or torch.allclose(share, torch.full((8,), 1 / 4).double())  # classes are drawn alike often
+
+
+def test_settings_that_cannot_work_are_refused():
+    with pytest.raises(UnspurError, match=r"erm.epochs must be at least 1 but got 0"):
+        SPARE(erm=SGD(epochs=0))
     with pytest.raises(UnspurError, match="clusters must be at least 2 but got 1"):
         SPARE(clusters=1)

@@ -40,11 +40,12 @@ def test_groups_are_filled_by_the_surest_until_all_are_as_large_as_the_smallest(
     assert confident(chance, y, torch.tensor([[9, 9], [1, 0]]), 0.95).tolist() == [False] * 5
 
 
-def test_the_objective_is_written_as_a_loop():
-    model, x = nn.Linear(1, 2), torch.tensor([[1.0], [2.0], [0.5], [-3.0], [0.2], [0.1], [-1.0], [0.7]])
+@pytest.mark.parametrize("bias", [0.0, 5.0])  # the same probabilities; all logits exceed 0.6, or those of 7 do not
+def test_the_objective_is_written_as_a_loop(bias):
+    model, x = nn.Linear(1, 2), torch.tensor([[1.0], [2.0], [0.5], [-3.0], [0.2], [0.1], [-1.0], [0.4]])
     with torch.no_grad():
         model.weight.copy_(torch.tensor([[1.0], [-1.0]]))
-        model.bias.zero_()
+        model.bias.fill_(bias)
     known, truth = torch.tensor([True, False] * 4), torch.tensor([0, 0, 1, 0, 1, 0, 1, 0])
     y = torch.zeros(8, dtype=torch.long)
     loss = spreading(y, truth, known, 2, 0.6)(model, Split(x, truth).batch(torch.arange(8)), 0).loss
@@ -99,6 +100,8 @@ def test_attributes_are_found_and_conflicting_samples_classified_better_than_by_
 def test_what_cannot_work_is_refused():
     with pytest.raises(UnspurError, match="folds must be at least 2 but got 1"):
         SSA(folds=1)
+    with pytest.raises(UnspurError, match=r"attribute.batch_size must be at least 2 but got 1: half of a batch"):
+        SSA(attribute=SGD(batch_size=1))
     same = replace(held(), attributes={"told": torch.zeros(120, dtype=torch.long)})
     with pytest.raises(UnspurError, match=r"all samples have the same one; label more, or use .* such as xrm"):
         QUICK.fit(network(), shortcut(), val=same)

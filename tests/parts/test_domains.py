@@ -51,13 +51,22 @@ def test_the_objective_is_the_mean_risk_of_domains_plus_the_penalty_brought_to_t
 
 
 def test_the_weight_rises_after_so_many_steps_with_an_optimiser_that_begins_again(monkeypatch):
-    calls = []
-    monkeypatch.setattr(
-        domains, "train_model", lambda *args, **rest: calls.append((rest["stage"], rest["order"].steps))
-    )
-    data = environments(1000)
-    train_annealed(small(), data, SLOW, domain_of(data, None), lambda seen: seen.risks.sum(), (1.0, 50.0), 7, Session())
+    calls, objectives = [], []
+
+    def caught(*args, stage, order, objective, **rest):
+        calls.append((stage, order.steps))
+        objectives.append(objective)
+
+    monkeypatch.setattr(domains, "train_model", caught)
+    data, model = environments(1000), small()
+    train_annealed(model, data, SLOW, domain_of(data, None), lambda seen: seen.risks.max(), (1.0, 50.0), 7, Session())
     assert calls == [("annealing", 7), ("training", 13)]  # 1,000 samples in batches of 500, ten times: 20 steps
+    batch = data.batch(torch.arange(20))
+    losses = cross_entropy(model(batch.x), batch)
+    risks = torch.stack([losses[0::2].mean(), losses[1::2].mean()])  # domains alternate
+    expected = [risks.mean() + risks.max(), (risks.mean() + 50 * risks.max()) / 50]  # brought to the size of one
+    found = [objective(model, batch, 0).loss for objective in objectives]
+    assert torch.allclose(torch.stack(found), torch.stack(expected))
 
 
 def test_a_training_that_ends_before_the_penalty_begins_is_refused():

@@ -32,6 +32,12 @@ def test_coral_alone_of_covariances_is_not_all_there_is():
     assert float(coral(x, torch.tensor([0, 0, 1, 1]))) == pytest.approx(9.0)
 
 
+def test_coral_keeps_its_digits_where_features_are_large_and_differ_little(batch):
+    x, group = batch
+    far = 0.01 * x + 100
+    assert float(coral(far, group)) == pytest.approx(float(coral(far.double(), group)), rel=1e-4)
+
+
 def test_mmd_is_the_double_loop_over_samples_and_widths(batch):
     x, group = batch
 

@@ -31,7 +31,8 @@ class AFR(LogitsMethod):
     Weights exp(-gamma p) / n_y on the 20 % that ERM has not seen, p being the probability that it gives the label, and
     lambda times the squared distance from ERM's last layer. All pairs of gamma and lambda are fitted at once. The paper
     chooses by the worst group of labelled validation data; the default rule needs no labels and takes what ERM gets
-    wrong for groups. The paper stops its descent early; here the convex problem is solved.
+    wrong for groups. The paper stops its descent early; here the convex problem is solved, but for lambda = 0, where
+    separable data leave it no finite minimum and `steps` is an early stop as well.
     """
 
     name: ClassVar[str] = "afr"

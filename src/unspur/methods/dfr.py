@@ -11,7 +11,7 @@ from torch import nn
 from unspur.data.base import Split, groups_of
 from unspur.methods.base import Baseline, Fit, LogitsMethod
 from unspur.models.base import head_of
-from unspur.parts.balanced_heads import Labelled, Plan, balanced_head, require_plan
+from unspur.parts.balanced_heads import Labelled, Plan, balanced_head, require_judged, require_plan
 from unspur.parts.features import features_of
 from unspur.parts.last_layer import check_head
 from unspur.parts.logistic import require_bias
@@ -50,8 +50,10 @@ class DFR(LogitsMethod):
         return Plan(self.strengths, (1.0,), self.fits, self.steps)
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
-        """The model must end in one linear layer."""
+        """The model must end in one linear layer, and a group have samples to fit and to judge by."""
         require_bias(check_head(model, train))
+        if val is not None:
+            require_judged(val)
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         assert val is not None  # the base has asked for its groups

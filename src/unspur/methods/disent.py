@@ -28,10 +28,11 @@ from unspur.train.session import Session
 class DisEnt(Method):
     """Disentangled feature augmentation: LfF's weights on two codes, then bias codes that change places (DisEnt, 4).
 
-    Both layers read [core code, bias code]; that of the class learns with the weights of LfF, that of the bias by
-    generalised cross-entropy, and no gradient enters the other's code. From the share ``after`` of the steps on, bias
-    codes are also permuted within the batch, the bias's labels with them (Eq. 4). The result has the network's own
-    form: the bias code is held at its mean over the training set, where the paper's model needs both networks.
+    Both encoders begin with equal weights. Both layers read [core code, bias code]; that of the class learns with the
+    weights of LfF, that of the bias by generalised cross-entropy, and no gradient enters the other's code. From the
+    share ``after`` of the steps on, bias codes are also permuted within the batch, the bias's labels with them (Eq. 4).
+    The result has the network's own form: the bias code is held at its mean over the training set, where the paper's
+    model needs both networks.
     """
 
     name: ClassVar[str] = "disent"

@@ -24,10 +24,11 @@ from unspur.train.session import Session
 class DivDis(Method):
     """Diversify and disambiguate: heads that fit labels and share little elsewhere; a few labels choose (DivDis, 3).
 
-    Cross-entropy of every head, plus 10 times the mutual information of two heads on unlabelled images, plus the
-    divergence of their mean answers there from the labels' shares. The unlabelled images are those for validation, of
-    which as many are drawn as training images; with labels of the few on which the heads differ most the best head is
-    chosen. Where validation images follow the shortcut as training images do, heads have nothing to differ on.
+    The mean over heads of the cross-entropy, plus lambda_1 = 10 times the mean over pairs of heads of their mutual
+    information on unlabelled images, plus lambda_2 = 10 times the mean over heads of the divergence of their mean
+    answers there from the labels' shares. The unlabelled images are those for validation, of which as many are drawn as
+    training images; with labels of the few on which the heads differ most the best head is chosen. Where validation
+    images follow the shortcut as training images do, heads have nothing to differ on.
     """
 
     name: ClassVar[str] = "divdis"

@@ -29,6 +29,7 @@ class EE(Method):
     name: ClassVar[str] = "ee"
     paper: ClassVar[str] = "arXiv:2212.06254"
     cost: ClassVar[str] = "a last layer"
+    network: ClassVar[str] = "pretrained"
     mixes: ClassVar[bool] = False
     one_device: ClassVar[bool] = True
     training: Optimiser = AdamW(epochs=30)  # of the last layer

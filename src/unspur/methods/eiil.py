@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from unspur.core.options import require_choices
 from unspur.core.progress import of_stage
 from unspur.core.seeds import stream
 from unspur.data.base import Split
@@ -30,7 +31,8 @@ class EIIL(LogitsMethod):
 
     Soft assignments begin at random and rise along the invariance penalty of the brief model, which is frozen. What
     comes out is near a split by whether a larger scale of its logits raises or lowers a sample's loss. Groups of
-    GroupDRO are a label with an environment, as on Waterbirds; IRM takes the environments, as on Colored MNIST. The
+    GroupDRO are a label with an environment, as on Waterbirds; IRM takes the environments, as on Colored MNIST. Neither
+    gets validation data, whose environments nobody has found: the last weights of GroupDRO are the result. The
     environment with the higher loss of the brief model counts as mined. Runs on one device.
     """
 
@@ -47,6 +49,8 @@ class EIIL(LogitsMethod):
     anneal: int = 500  # with irm: steps with a weight of 1 before it
 
     def __post_init__(self) -> None:
+        require_choices(self)
+        require(self.erm.epochs >= 1, f"erm.epochs must be at least 1 but got {self.erm.epochs}.")
         require(self.lr > 0 and self.lam >= 0, f"lr must be above 0 and lam from 0 but got {self.lr} and {self.lam}.")
         require(self.steps >= 1, f"steps must be at least 1 but got {self.steps}.")
 

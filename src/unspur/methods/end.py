@@ -27,7 +27,8 @@ class EnD(Method):
 
     Features are those before the head, of length 1. The first term is the mean of |cos| over pairs of a batch with the
     same attributes, whatever their labels; the second 1 - the mean of cos over pairs with the same label and other
-    attributes. A sample is no pair with itself. A term without a pair in the batch is 0. Runs on one device.
+    attributes. A sample is no pair with itself. A term without a pair in the batch is 0. The authors' code has |sum of
+    cos| of each bias, by the number of all pairs, and (1 - cos) / 2, so that beta counts double here. One device.
     """
 
     name: ClassVar[str] = "end"

@@ -27,8 +27,9 @@ class LfF(LogitsMethod):
     """Learning from failure: what a biased network finds hard counts more for another beside it (LfF, Algorithm 1).
 
     The biased one minimises generalised cross-entropy, the other cross-entropy weighted by L_b / (L_b + L_d) (Eq. 3).
-    As in the authors' code these are losses smoothed over epochs and divided by their class's largest. Both networks
-    begin alike but for the head. What ends with a weight above 1/2 counts as mined. Runs on one device.
+    As in the authors' code these are losses smoothed over epochs, of which the first counts in full, and divided by
+    their class's largest. Both networks begin alike but for the head. What ends with a weight above 1/2 counts as
+    mined. Runs on one device.
     """
 
     name: ClassVar[str] = "lff"

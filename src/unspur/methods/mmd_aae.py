@@ -14,6 +14,8 @@ from unspur.methods.base import Fit
 from unspur.methods.domain_method import DomainMethod
 from unspur.models.base import head_of
 from unspur.parts.adversarial_codes import Coded, code_loss
+from unspur.parts.last_layer import check_head
+from unspur.parts.logistic import require_bias
 from unspur.train.loop import train as train_model
 from unspur.train.orders import Even
 from unspur.train.session import Session
@@ -41,6 +43,11 @@ class MMDAAE(DomainMethod):
         require(self.codes >= 1, f"codes must be at least 1 but got {self.codes}.")
         weights = [self.reconstruction, self.gamma, self.adversary]
         require(min(weights) >= 0, f"reconstruction, gamma and adversary must be from 0 but got {weights}.")
+
+    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
+        """There must be several domains, and a last linear layer that can hold encoder and classifier."""
+        super().check(model, train, val)
+        require_bias(check_head(model, train))
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         domain = self.domain(train)

@@ -21,6 +21,11 @@ from unspur.train.orders import Draws
 from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
 
+UNSPLIT = (
+    "No class was split into clusters, so that this is class-balanced training: the brief model answers alike within "
+    "each class. Train it longer or at another rate (erm.epochs, erm.lr)."
+)
+
 
 @dataclass(frozen=True)
 class SPARE(LogitsMethod):
@@ -41,6 +46,7 @@ class SPARE(LogitsMethod):
     apart: float = 0.9  # silhouette below which the power is 2
 
     def __post_init__(self) -> None:
+        require(self.erm.epochs >= 1, f"erm.epochs must be at least 1 but got {self.erm.epochs}.")
         require(self.clusters >= 2, f"clusters must be at least 2 but got {self.clusters}.")
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
@@ -55,11 +61,11 @@ class SPARE(LogitsMethod):
             share[own] = shares(cluster, 1 if score >= self.apart else 2)
             mined[own] = cluster != torch.bincount(cluster).argmax()
         train_model(model, train, self.training, stage="training", session=session, order=Draws(share))
-        figures = {
-            "clusters": [torch.bincount(one.of).tolist() for one in found.values()],
-            "silhouettes": [one.silhouette for one in found.values()],
-        }
-        return Fit(model, {"erm": brief}, Baseline("erm"), mining=Mined(mined, None, train.y), figures=figures)
+        sizes = [torch.bincount(one.of).tolist() for one in found.values()]
+        figures = {"clusters": sizes, "silhouettes": [one.silhouette for one in found.values()]}
+        said = [] if any(len(size) > 1 for size in sizes) else [UNSPLIT]
+        mining = Mined(mined, None, train.y)
+        return Fit(model, {"erm": brief}, Baseline("erm"), mining=mining, figures=figures, warnings=said)
 
 
 def shares(cluster: Tensor, power: int) -> Tensor:

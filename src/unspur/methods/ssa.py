@@ -41,6 +41,8 @@ class SSA(LogitsMethod):
     def __post_init__(self) -> None:
         require(self.folds >= 2, f"folds must be at least 2 but got {self.folds}.")
         require(0 < self.least < 1, f"least must lie in (0, 1) but got {self.least}.")
+        size = self.attribute.batch_size
+        require(size >= 2, f"attribute.batch_size must be at least 2 but got {size}: half of a batch is labelled data.")
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """The attribute must take several values."""

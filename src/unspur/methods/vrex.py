@@ -19,8 +19,9 @@ from unspur.train.session import Session
 class VREx(DomainMethod, LogitsMethod):
     """Risk extrapolation: penalise the variance of the domains' risks (V-REx, Eq. 8).
 
-    The variance divides by the number of domains. The whole is divided by beta once that exceeds 1, and the optimiser
-    begins again when beta rises, as in IRM's code, which the paper builds on.
+    The objective is the mean of the risks plus beta times their variance, where the paper has their sum, so that its
+    beta is ours times the number of domains. The variance divides by that number. The whole is divided by beta once
+    that exceeds 1, and the optimiser begins again when beta rises, as in IRM's code, which the paper builds on.
     """
 
     name: ClassVar[str] = "vrex"

@@ -58,8 +58,7 @@ class Coded(nn.Module):
         """Make encoder and classifier, which are one linear map together, the network's own last layer."""
         (head,) = self._head
         head.weight.copy_(self.classes.weight @ self.encoder.weight)
-        if head.bias is not None:
-            head.bias.copy_(self.classes.weight @ self.encoder.bias + self.classes.bias)
+        head.bias.copy_(self.classes.weight @ self.encoder.bias + self.classes.bias)
 
 
 def code_loss(coded: Coded, domain: Tensor, reconstruction: float, gamma: float, adversary: float) -> Objective:

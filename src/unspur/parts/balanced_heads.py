@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from unspur.core.seeds import stream
+from unspur.data.base import Split, groups_of
 from unspur.errors import require
 from unspur.parts.logistic import Heads, Penalty, Scale, fit_heads, zero_heads
 from unspur.parts.select import choose, scores
@@ -58,6 +59,14 @@ def require_plan(plan: Plan) -> None:
         require(len(values) > 0 and min(values) > 0, f"{name} must be numbers above 0 but got {list(values)}.")
     require(max(plan.shares) <= 1, f"shares must be at most 1 but got {list(plan.shares)}.")
     require(plan.fits >= 1 and plan.steps >= 1, f"fits and steps must be at least 1 but got {plan.fits}, {plan.steps}.")
+
+
+def require_judged(val: Split) -> None:
+    """Stop where no group has a second sample, on which the choice of settings could be judged."""
+    require(
+        int(torch.bincount(groups_of(val).id).max()) > 1,
+        "Every group of the validation data has one sample only, so that none is left to choose by; hold more out.",
+    )
 
 
 def small_group_warnings(group: Tensor) -> list[str]:

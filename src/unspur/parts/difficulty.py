@@ -16,20 +16,23 @@ BIASED, OTHER = 0, 1  # rows of all that is kept
 class RelativeDifficulty(Carry):
     """Two networks' losses of every sample, smoothed over epochs, and the weights L_b / (L_b + L_d) that they give.
 
-    A class's largest smoothed loss is 1, for each network, so that a hard class does not count as biased.
+    A sample's first loss counts in full, a later one by 1 - decay, as in the authors' code. A class's largest smoothed
+    loss is 1, for each network, so that a hard class does not count as biased.
     """
 
-    saved: ClassVar[tuple[str, ...]] = ("losses",)
+    saved: ClassVar[tuple[str, ...]] = ("losses", "seen")
 
     def __init__(self, y: Tensor, decay: float, device: torch.device) -> None:
         """``decay`` is what of a smoothed loss stays when the sample is seen again."""
         self.y, self.decay = y.to(device), decay
         self.losses = torch.zeros(2, len(y), device=device)
+        self.seen = torch.zeros(len(y), dtype=torch.bool, device=device)
 
     def smoothed(self, new: Tensor, batch: Batch) -> Tensor:
         """All smoothed losses once the sample losses ``new`` (2, batch) are among them."""
         losses = self.losses.to(new.device, copy=True)  # what was loaded may be on another device
-        losses[:, batch.index] = self.decay * losses[:, batch.index] + (1 - self.decay) * new.detach()
+        decay = self.decay * self.seen.to(new.device)[batch.index]  # 0 where there is no earlier loss to keep
+        losses[:, batch.index] = decay * losses[:, batch.index] + (1 - decay) * new.detach()
         return losses
 
     def weights(self, losses: Tensor) -> Tensor:
@@ -49,3 +52,4 @@ class RelativeDifficulty(Carry):
 
     def see(self, moment: Moment) -> None:
         self.losses = self.smoothed(moment.found.for_carry["losses"], moment.batch)
+        self.seen = self.seen.to(self.losses.device).index_fill(0, moment.batch.index, True)

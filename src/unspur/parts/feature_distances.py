@@ -28,6 +28,7 @@ def coral(features: Tensor, group: Tensor) -> Tensor:
     >>> coral(x, torch.tensor([0, 0, 1, 1]))  # means 1 and 3, variances 2 and 8: 4 + 36
     tensor(40.)
     """
+    features = features - features.mean(0).detach()  # smaller numbers, whose differences lose fewer digits
     member = functional.one_hot(group).to(features)  # (samples, groups)
     size, width = member.sum(0), features.shape[1]
     means = (member / size).T @ features

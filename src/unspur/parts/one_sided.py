@@ -11,8 +11,6 @@ from torch.nn import functional
 from unspur.data.base import Batch
 from unspur.train.moments import Carry, Minimised, Moment
 
-START = 1.0  # of multipliers and slacks
-
 
 class Sides(NamedTuple):
     """Of each class: how badly it is covered, and how far others are taken for it."""
@@ -31,24 +29,34 @@ def sides(logits: Tensor, y: Tensor) -> Sides:
 
 
 class Multipliers(Carry):
-    """The multipliers lambda and the slacks phi of Eq. 9, and the loss that they give."""
+    """The multipliers lambda and the slacks phi of Eq. 9, and the loss that they give.
+
+    Multipliers begin at mu, where they are to end, and slacks at the first batch's own mistakes, so that nothing pushes
+    the multipliers at first. With a slack far above all mistakes they would fall to 0 and be off in a short training.
+    """
 
     saved: ClassVar[tuple[str, ...]] = ("lam", "slack")
 
     def __init__(self, classes: int, mu: float, slack_rate: float, rate: float, device: torch.device) -> None:
         self.mu, self.slack_rate, self.rate = mu, slack_rate, rate
-        self.lam = torch.full((classes,), START, device=device)
-        self.slack = torch.full((classes,), START, device=device)
+        self.lam = torch.full((classes,), mu, device=device)
+        self.slack: Tensor | None = None  # before the first batch
 
     def objective(self, model: nn.Module, batch: Batch, step: int) -> Minimised:
         """Eq. 9 on a batch."""
         logits = model(batch.x).float()
-        found, lam, slack = sides(logits, batch.y), self.lam.to(logits.device), self.slack.to(logits.device)
+        found = sides(logits, batch.y)
+        lam, slack = self._at(found.mistaken.detach())
         loss = (found.missed + lam * (found.mistaken - slack) + self.mu * slack).sum()
         return Minimised(loss, logits, {"missed": found.missed.mean(), "mistaken": found.mistaken.mean()})
 
     def see(self, moment: Moment) -> None:
         mistaken = sides(moment.logits.float(), moment.batch.y).mistaken
-        lam, slack = self.lam.to(mistaken.device), self.slack.to(mistaken.device)
+        lam, slack = self._at(mistaken)
         self.lam = (lam + self.rate * (mistaken - slack)).clamp(min=0)
         self.slack = (slack - self.slack_rate * (self.mu - lam)).clamp(min=0)
+
+    def _at(self, mistaken: Tensor) -> tuple[Tensor, Tensor]:
+        """Multipliers and slacks, on the device of a batch's ``mistaken``: what was loaded may be on another."""
+        slack = mistaken if self.slack is None else self.slack
+        return self.lam.to(mistaken.device), slack.to(mistaken.device)

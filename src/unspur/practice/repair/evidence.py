@@ -57,7 +57,7 @@ class Evidence:
 
 
 def evidence_of(model: nn.Module, val: Split, cues: Sequence[Cue], seed: int, progress: Progress) -> Evidence:
-    """Ask ``model`` about every validation image; donors are validation images, too, on which no weights were trained."""
+    """Ask ``model`` about every validation image; donors are validation images, too, which trained no weights."""
     ordinary = right(model, val, progress, "validation images")
     if not cues:
         return Evidence(ordinary)
