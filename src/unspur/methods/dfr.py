@@ -11,7 +11,7 @@ from torch import nn
 from unspur.data.base import Split, groups_of
 from unspur.methods.base import Baseline, Fit, LogitsMethod
 from unspur.models.base import head_of
-from unspur.parts.balanced_heads import Labelled, Plan, balanced_head, require_judged, require_plan
+from unspur.parts.balanced_heads import Labelled, Others, Plan, balanced_head, require_judged, require_plan
 from unspur.parts.features import features_of
 from unspur.parts.last_layer import check_head
 from unspur.parts.logistic import require_bias
@@ -60,6 +60,11 @@ class DFR(LogitsMethod):
         train_model(model, train, self.erm, stage="erm", session=session)
         before = copy.deepcopy(model)
         data = Labelled(features_of(model, val, session, "val-features").cpu(), val.y, groups_of(val).id)
-        found = balanced_head(data, None, head_of(model).out_features, self.plan, session)
+        others = self.others(model, train, session)
+        found = balanced_head(data, others, head_of(model).out_features, self.plan, session)
         found.heads.give(model)
         return Fit(model.eval(), {"erm": before}, Baseline("erm"), warnings=found.warnings, figures=found.figures)
+
+    def others(self, model: nn.Module, train: Split, session: Session) -> Others | None:
+        """Samples that the balanced ones are mixed with: none."""
+        return None

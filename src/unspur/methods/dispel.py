@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import nn
 
-from unspur.data.base import Split, groups_of
-from unspur.methods.base import Baseline, Fit, LogitsMethod
-from unspur.models.base import head_of
-from unspur.parts.balanced_heads import Labelled, Others, Plan, balanced_head, require_judged, require_plan
+from unspur.data.base import Split
+from unspur.methods.dfr import DFR
+from unspur.parts.balanced_heads import Others, Plan
 from unspur.parts.features import features_of
-from unspur.parts.last_layer import check_head
-from unspur.parts.logistic import require_bias
-from unspur.train.loop import train as train_model
-from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class DISPEL(LogitsMethod):
+class DISPEL(DFR):
     """Fit the last layer on balanced held-out features mixed with those of the training set (DISPEL, Algorithm 1).
 
     As `dfr`, with x <- s x_balanced + (1 - s) x, where x are features of a training sample of the same class, whose
@@ -31,36 +25,13 @@ class DISPEL(LogitsMethod):
 
     name: ClassVar[str] = "dispel"
     paper: ClassVar[str] = "arXiv:2305.14521"
-    cost: ClassVar[str] = "1 and a last layer"
-    needs_val_groups: ClassVar[bool] = True
-    mixes: ClassVar[bool] = False
-    one_device: ClassVar[bool] = True
-    erm: Optimiser = SGD()  # the training of the network
-    strengths: tuple[float, ...] = (1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01)  # C of the logistic regression
     shares: tuple[float, ...] = (1.0, 0.9, 0.8, 0.7)  # s: how much of a sample is the balanced one's
-    fits: int = 20  # balanced draws whose fits are averaged
-    steps: int = 2000  # of a fit, at most
-
-    def __post_init__(self) -> None:
-        require_plan(self.plan)
 
     @property
     def plan(self) -> Plan:
         """What is tried."""
         return Plan(self.strengths, self.shares, self.fits, self.steps)
 
-    def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
-        """The model must end in one linear layer, and a group have samples to fit and to judge by."""
-        require_bias(check_head(model, train))
-        if val is not None:
-            require_judged(val)
-
-    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
-        assert val is not None  # the base has asked for its groups
-        train_model(model, train, self.erm, stage="erm", session=session)
-        before = copy.deepcopy(model)
-        data = Labelled(features_of(model, val, session, "val-features").cpu(), val.y, groups_of(val).id)
-        others = Others(features_of(model, train, session, "features").cpu(), train.y)
-        found = balanced_head(data, others, head_of(model).out_features, self.plan, session)
-        found.heads.give(model)
-        return Fit(model.eval(), {"erm": before}, Baseline("erm"), warnings=found.warnings, figures=found.figures)
+    def others(self, model: nn.Module, train: Split, session: Session) -> Others | None:
+        """Training samples, whose groups nobody needs to know."""
+        return Others(features_of(model, train, session, "features").cpu(), train.y)
