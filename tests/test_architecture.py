@@ -58,7 +58,8 @@ def test_a_module_imports_the_defining_module_not_a_package(path):
         assert not (ROOT / Path(*module.split(".")[1:])).is_dir(), f"{dotted(path)} imports the package {module}"
 
 
-SHARED = {f"unspur.methods.{name}" for name in ("aligned_features", "base", "catalog", "domain_method", "facts")}
+BASES = ("aligned_features", "base", "catalog", "domain_method", "facts", "held_out_method")
+SHARED = {f"unspur.methods.{name}" for name in BASES}
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if part(dotted(path)) == "methods"], ids=dotted)

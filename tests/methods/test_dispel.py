@@ -6,7 +6,7 @@ import torch
 from methods.shortcuts import PLAIN, misled, network, shortcut
 from unspur.data.base import groups_of
 from unspur.errors import UnspurError
-from unspur.methods import dfr
+from unspur.methods import dispel
 from unspur.methods.base import Fit
 from unspur.methods.dfr import DFR
 from unspur.methods.dispel import DISPEL
@@ -44,7 +44,7 @@ def one_of_each():
 
 
 def test_validation_groups_of_one_sample_each_are_refused_before_anything_is_trained(monkeypatch):
-    monkeypatch.setattr(dfr, "train_model", lambda *args, **rest: pytest.fail("it has trained"))
+    monkeypatch.setattr(dispel, "train_model", lambda *args, **rest: pytest.fail("it has trained"))
     with pytest.raises(UnspurError, match="Every group of the validation data has one sample only"):
         QUICK.fit(network(), shortcut(), val=one_of_each())
 

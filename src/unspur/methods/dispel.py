@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import nn
 
-from unspur.data.base import Split
-from unspur.methods.dfr import DFR
-from unspur.parts.balanced_heads import Others, Plan
+from unspur.data.base import Split, groups_of
+from unspur.methods.base import Baseline, Fit
+from unspur.methods.held_out_method import HeldOutMethod
+from unspur.models.base import head_of
+from unspur.parts.balanced_heads import Labelled, Others, Plan, balanced_head
 from unspur.parts.features import features_of
+from unspur.train.loop import train as train_model
 from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class DISPEL(DFR):
+class DISPEL(HeldOutMethod):
     """Fit the last layer on balanced held-out features mixed with those of the training set (DISPEL, Algorithm 1).
 
     As `dfr`, with x <- s x_balanced + (1 - s) x, where x are features of a training sample of the same class, whose
@@ -32,6 +36,12 @@ class DISPEL(DFR):
         """What is tried."""
         return Plan(self.strengths, self.shares, self.fits, self.steps)
 
-    def others(self, model: nn.Module, train: Split, session: Session) -> Others | None:
-        """Training samples, whose groups nobody needs to know."""
-        return Others(features_of(model, train, session, "features").cpu(), train.y)
+    def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
+        assert val is not None  # the base has asked for its groups
+        train_model(model, train, self.erm, stage="erm", session=session)
+        before = copy.deepcopy(model)
+        data = Labelled(features_of(model, val, session, "val-features").cpu(), val.y, groups_of(val).id)
+        others = Others(features_of(model, train, session, "features").cpu(), train.y)
+        found = balanced_head(data, others, head_of(model).out_features, self.plan, session)
+        found.heads.give(model)
+        return Fit(model.eval(), {"erm": before}, Baseline("erm"), warnings=found.warnings, figures=found.figures)
