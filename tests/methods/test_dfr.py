@@ -4,9 +4,7 @@ import pytest
 import torch
 
 from methods.shortcuts import PLAIN, misled, network, shortcut
-from unspur.data.base import groups_of
 from unspur.errors import UnspurError
-from unspur.methods import dfr
 from unspur.methods.base import Fit
 from unspur.methods.dfr import DFR
 from unspur.models.base import head_of
@@ -49,24 +47,6 @@ def test_an_average_of_many_draws_depends_less_on_the_seed_than_one_draw():
         return float(torch.stack(heads).std(0).mean())
 
     assert spread(8) < 0.7 * spread(1)
-
-
-def one_of_each():
-    data = shortcut(400, conflicting=40, seed=5)
-    group = groups_of(data).id
-    return data.subset(torch.stack([(group == number).nonzero()[0, 0] for number in group.unique()]))
-
-
-def test_validation_groups_of_one_sample_each_are_refused_before_anything_is_trained(monkeypatch):
-    monkeypatch.setattr(dfr, "train_model", lambda *args, **rest: pytest.fail("it has trained"))
-    with pytest.raises(UnspurError, match="Every group of the validation data has one sample only"):
-        QUICK.fit(network(), shortcut(), val=one_of_each())
-
-
-def test_one_group_of_two_samples_is_enough_to_fit():
-    val = one_of_each()
-    more = val.subset(torch.cat([torch.arange(len(val)), torch.tensor([0])]))
-    assert QUICK.fit(network(), shortcut(), val=more).facts["balanced_samples"] == 4
 
 
 def test_settings_with_which_nothing_can_be_fitted_are_refused():

@@ -4,9 +4,7 @@ import pytest
 import torch
 
 from methods.shortcuts import PLAIN, misled, network, shortcut
-from unspur.data.base import groups_of
 from unspur.errors import UnspurError
-from unspur.methods import dispel
 from unspur.methods.base import Fit
 from unspur.methods.dfr import DFR
 from unspur.methods.dispel import DISPEL
@@ -35,18 +33,6 @@ def test_without_mixing_it_is_dfr():
 def test_the_more_is_mixed_in_the_nearer_the_answers_are_to_the_training_sets():
     some = [replace(QUICK, shares=(s,)).fit(network(), shortcut(), val=held_out()) for s in (1.0, 0.3)]
     assert misled(some[1]) < misled(some[0])  # where the shortcut rules
-
-
-def one_of_each():
-    data = held_out()
-    group = groups_of(data).id
-    return data.subset(torch.stack([(group == number).nonzero()[0, 0] for number in group.unique()]))
-
-
-def test_validation_groups_of_one_sample_each_are_refused_before_anything_is_trained(monkeypatch):
-    monkeypatch.setattr(dispel, "train_model", lambda *args, **rest: pytest.fail("it has trained"))
-    with pytest.raises(UnspurError, match="Every group of the validation data has one sample only"):
-        QUICK.fit(network(), shortcut(), val=one_of_each())
 
 
 def test_shares_above_one_are_refused():

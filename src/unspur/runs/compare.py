@@ -119,22 +119,19 @@ class Comparing:
     def summary(self) -> Comparison:
         """What all runs that have ended by now say."""
         configs = [config for entry in self.entries for config in entry.configs]
+        ended = [result for config in configs if (result := self._result(config))]
+        commits = dict.fromkeys(known for result in ended if (known := result.get("commit")))
         datasets = [self._block(name) for name in dict.fromkeys(entry.dataset for entry in self.entries)]
         return {
             "command": self.command,
-            "commit": ", ".join(self._commits(configs)) or commit(),
+            "commit": ", ".join(commits) or commit(),  # runs may be of different times
             "seeds": sorted({config.seed for config in configs}),
             "candidates": max(len(entry.candidates) for entry in self.entries),
-            "done": sum(self._result(config) is not None for config in configs),
+            "done": len(ended),
             "of": len(configs),
             "datasets": datasets,
             "ranks": {choice: mean_ranks(_blocks(datasets, choice)) for choice in CHOICES},
         }
-
-    def _commits(self, configs: Sequence[Config]) -> list[str]:
-        """What the runs were made with, which may have been at different times."""
-        found = [result.get("commit") for config in configs if (result := self._result(config))]
-        return list(dict.fromkeys(each for each in found if each))
 
     def _block(self, dataset: str) -> Block:
         own = [entry for entry in self.entries if entry.dataset == dataset]

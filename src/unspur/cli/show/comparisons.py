@@ -61,19 +61,23 @@ def _score(score: Spread | None) -> str:
 
 
 def _ranks(found: Comparison) -> Table:
-    table = Table(title="Mean rank by the worst group, with 95 % intervals of six or more", title_justify="left")
+    table = Table(title="Mean rank by the worst group, with 95 % intervals from six blocks on", title_justify="left")
     table.add_column("method")
     table.add_column("reads groups of")
     for name in ("chosen with groups", "chosen without"):
         table.add_column(name, justify="right")
     ranks = found["ranks"]
     reads = {row["method"]: row["groups"] for block in found["datasets"] for row in block["rows"]}
-    for method in ranks["none"] or ranks["groups"]:
-        table.add_row(method, reads[method], *(_rank(ranks[choice].get(method)) for choice in ("groups", "none")))
+    ranked = ranks["none"] or ranks["groups"]
+    most = max((rank["blocks"] for rank in ranked.values()), default=0)
+    for method in ranked:
+        table.add_row(method, reads[method], *(_rank(ranks[choice].get(method), most) for choice in ("groups", "none")))
     return table
 
 
-def _rank(rank: Rank | None) -> str:
+def _rank(rank: Rank | None, most: int) -> str:
+    """The mean rank, its interval, and in how many blocks it was of the ``most`` that a method has."""
     if rank is None:
         return "-"
-    return f"{rank['rank']:.1f}" + (f" ({rank['ci95'][0]:.1f} to {rank['ci95'][1]:.1f})" if rank["ci95"] else "")
+    interval = f" ({rank['ci95'][0]:.1f} to {rank['ci95'][1]:.1f})" if rank["ci95"] else ""
+    return f"{rank['rank']:.1f}{interval}" + (f" in {rank['blocks']} of {most}" if rank["blocks"] < most else "")

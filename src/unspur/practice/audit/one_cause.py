@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,6 +30,14 @@ LEFT = 0.5  # of what is told above chance: with less of it left, the mark told 
 LARGEST = 0.25  # of the image: exchanging more would take other traces away with the mark
 
 
+class Exchanged(NamedTuple):
+    """Images (bytes) with the mark of another image of their class, the same with that of any, and their labels."""
+
+    kept: Tensor
+    other: Tensor
+    y: Tensor
+
+
 @dataclass(frozen=True, eq=False)
 class Look:
     """Images that findings can be measured on again."""
@@ -39,10 +48,18 @@ class Look:
     moving: Moving | None  # the detector of marks that move, and which of the pictures it was not trained on
     seed: int
 
-    def numbers(self, family: str) -> Tensor:
-        """Of the pictures that a family can be measured on, in a random order."""
-        of = self.moving.held if self.moving and family == "moving" else torch.arange(len(self.y))
-        return of[torch.randperm(len(of), generator=stream(self.seed, "audit one cause"))[:MOST]]
+    def exchanged(self, mark: Cue, *, held: bool) -> Exchanged:
+        """Some pictures, of those alone that the detector was not trained on if ``held``, in a random order."""
+        of = self.moving.held if self.moving and held else torch.arange(len(self.y))
+        numbers = of[torch.randperm(len(of), generator=stream(self.seed, "audit one cause"))[:MOST]]
+        images, y = self.pictures[numbers].float() / 255, self.y[numbers]
+        by_class = y.argsort(stable=True)  # a class's images stand together, and each takes the mark of the next
+        alike = torch.empty_like(by_class)
+        alike[by_class] = torch.cat([part.roll(1) for part in by_class.split(y.bincount().tolist())])
+        with torch.no_grad():
+            both = [mark.swap(images, images[donors]) for donors in (alike, torch.arange(len(y)).roll(1))]
+        kept, other = ((each * 255).round().to(torch.uint8) for each in both)
+        return Exchanged(kept, other, y)
 
     def told(self, family: str, images: Tensor, y: Tensor) -> float:
         """By how much more than chance labels are told from what ``family`` measures of images (bytes)."""
@@ -61,7 +78,8 @@ def one_cause(findings: Sequence[Finding], look: Look) -> list[Finding]:
     if mark is None or mark.cue is None or not _is_small(mark.cue):
         return list(findings)
     effects = [each for each in leaks if each.family in EFFECTS and each is not mark]
-    explained = [each for each in effects if _explains(mark.cue, each, look)]
+    images = {held: look.exchanged(mark.cue, held=held) for held in {each.family == "moving" for each in effects}}
+    explained = [each for each in effects if _explained_by(images[each.family == "moving"], each, look)]
     return [_explained(each, mark) if each in explained else each for each in findings]
 
 
@@ -69,19 +87,12 @@ def _is_small(cue: Cue) -> bool:
     return not isinstance(cue, Cells) or len(cue.cells) <= LARGEST * cue.rows * cue.columns
 
 
-def _explains(mark: Cue, finding: Finding, look: Look) -> bool:
+def _explained_by(images: Exchanged, finding: Finding, look: Look) -> bool:
     """Whether the finding tells labels with marks of the own class, and hardly with marks of any image."""
-    numbers = look.numbers(finding.family)
-    images, y = look.pictures[numbers].float() / 255, look.y[numbers]
-    by_class = y.argsort(stable=True)  # a class's images stand together, and each takes the mark of the next
-    alike = torch.empty_like(by_class)
-    alike[by_class] = torch.cat([part.roll(1) for part in by_class.split(y.bincount().tolist())])
-    with torch.no_grad():
-        both = [mark.swap(images, images[donors]) for donors in (alike, torch.arange(len(y)).roll(1))]
-    kept, exchanged = (look.told(finding.family, (each * 255).round().to(torch.uint8), y) for each in both)
+    kept, other = (look.told(finding.family, each, images.y) for each in (images.kept, images.other))
     # Small copies may not show a trace of the images themselves: nothing is to be learnt from them then.
     shown = kept >= LEFT * (finding.tells_label - 1 / look.classes)
-    return shown and exchanged < LEFT * kept
+    return shown and other < LEFT * kept
 
 
 def _explained(finding: Finding, mark: Finding) -> Finding:
