@@ -51,7 +51,8 @@ from unspur.train.session import Session
 from unspur.version import commit
 
 FILE = Path("results/recipe.json")
-FIRST = 2000  # image of each class: nothing of `repair`, `swap` or `audit` was settled on it or those behind it
+FIRST = 2000  # image of each class: nothing of `repair` or `swap` was settled on it or those behind it
+# (of the audit, later, that one mark is one leak: on cars-trucks)
 COPIES, JUDGED = 4, 3  # swap's own
 SETS = {
     "planes-ships": Pair(("airplane", "ship"), "border", FIRST),
