@@ -59,6 +59,20 @@ def test_one_tenth_is_held_out_class_by_class(tiny, tmp_path):
     assert not torch.equal(load("cifar10", tmp_path, seed=1).val.x[torch.arange(10)], data.val.x[torch.arange(10)])
 
 
+def test_fewer_images_are_drawn_class_by_class_and_split_like_all(tiny, tmp_path):
+    put(tmp_path / "cifar10", BINARY)
+    data = load("cifar10", tmp_path, images=40, val=10)
+    assert data.train.y.bincount().tolist() == [3] * 10 and data.val.y.bincount().tolist() == [1] * 10
+    assert len(data.tests["test"]) == 20  # what is tested stays whole
+    assert len(load("cifar10", tmp_path, images=100, val=0).train) == 100  # all of them
+    with pytest.raises(UnspurError, match="images must be at most the 100 training images but got 101"):
+        load("cifar10", tmp_path, images=101)
+    with pytest.raises(UnspurError, match="images must be at least 1 but got 0"):
+        load("cifar10", tmp_path, images=0)
+    with pytest.raises(UnspurError, match="val must be below the 10 training images but got 10"):
+        load("cifar10", tmp_path, images=10, val=10)
+
+
 def test_cifar_100_takes_the_fine_label(monkeypatch, tmp_path):
     rows, labels = pictures(0, 20)
     binary = {f"{part}.bin": binary_batch(rows, labels, coarse=[19] * 20) for part in ("train", "test")}

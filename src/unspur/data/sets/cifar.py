@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import unspur.data.sets.cifar_files as cifar_files
+from unspur.core.options import added
 from unspur.core.seeds import data_stream
 from unspur.data.augment import Augment
 from unspur.data.base import Dataset, Images, Split, stratified_split
@@ -47,10 +48,12 @@ class CIFARBased(DataSpec):
     val: int | None = None  # validation images, held out of the training images; none: one tenth of them
     seed: int = 0  # of the split and of everything that is planted
     augment: Augment = Augment()  # how training images are moved
+    images: int | None = added(None)  # training and validation images to use, classes in their shares; none: all
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.val is None or self.val >= 0, f"val must be at least 0 but got {self.val}.")
+        require(self.images is None or self.images >= 1, f"images must be at least 1 but got {self.images}.")
 
     def held_out(self, count: int) -> int:
         """How many of ``count`` training images are for validation."""
@@ -60,6 +63,8 @@ class CIFARBased(DataSpec):
 
     def parts(self, train: Images, test: Images) -> dict[str, Images]:
         """Training, validation and test images."""
+        if self.images is not None:
+            train = self._some(train, self.images)
         kept, held = stratified_split(train.y, self.held_out(len(train.y)), data_stream(self.seed, "split"))
         return {
             "train": Images(train.x[kept], train.y[kept]),
@@ -67,12 +72,18 @@ class CIFARBased(DataSpec):
             "test": test,
         }
 
+    def _some(self, whole: Images, count: int) -> Images:
+        require(count <= len(whole.y), f"images must be at most the {len(whole.y)} training images but got {count}.")
+        kept, _ = stratified_split(whole.y, len(whole.y) - count, data_stream(self.seed, "images"))
+        return Images(whole.x[kept], whole.y[kept])
+
     def counts(self, classes: tuple[str, ...]) -> tuple[Count, ...]:
         """The published numbers of 50,000 training and 10,000 test images, all classes alike."""
-        held = self.held_out(50_000)
+        used = self.images or 50_000
+        held = self.held_out(used)
         each = 10_000 // len(classes)
         return (
-            Count("train", 50_000 - held),
+            Count("train", used - held),
             Count("val", held),
             *(Count("test test", each, ((name,),)) for name in classes),
         )
