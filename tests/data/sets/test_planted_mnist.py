@@ -72,9 +72,11 @@ def test_drawn_as_the_authors_did_only_4s_and_5s_conflict_and_both_squares_share
     assert data.attribute_values == {"square": ("none", "red"), "square2": ("none", "blue")}
 
 
-def test_one_square_of_the_authors_is_blue_and_the_default_stays_the_text_s():
+def test_one_square_of_the_authors_code_is_red_and_the_default_stays_the_blue_one_of_the_text():
     data = mini("biased_mnist", draw="authors", conflict_count=200, val=0)
-    assert data.attribute_values == {"square": ("none", "blue")}
+    assert data.attribute_values == {"square": ("none", "red")}
+    assert (data.train.x[data.train.attributes["square"] == 1][:, 0, :4, :4] == 255).all()
+    assert mini("biased_mnist").attribute_values == {"square": ("none", "blue")}
     assert conflicting(data.train, data.train) == [100, 100]
     assert torch.equal(mini("biased_mnist").train.x, mini("biased_mnist", draw="text").train.x)
 

@@ -32,7 +32,7 @@ class BiasedMNIST(Planted, MNISTBased):
 
     That is how we read the paper's text. The authors' public code sorts the digits before it draws, so that all
     conflicting samples are 4s without and 5s with the square, and puts both squares, the left one red and the right one
-    blue, on the same images (``draw=authors``). A model that knows nothing but the squares and those digits is then
+    blue, on the same images; a single square is red (``draw=authors``). A model that knows nothing but the squares and those digits is then
     right on 18.7 % of the biased test set, (982 + 892) / 10,000, where the paper has 18.59 %.
     """
 
@@ -54,10 +54,9 @@ class BiasedMNIST(Planted, MNISTBased):
     @property
     def _colours(self) -> dict[str, Colour]:
         """Of the squares, from left to right."""
-        blue, red = {"blue": (0, 0, 255)}, {"red": (255, 0, 0)}
-        if self.squares == 1:
-            return blue
-        return {**red, **blue} if self.draw == "authors" else {**blue, **red}
+        blue, red = ("blue", (0, 0, 255)), ("red", (255, 0, 0))
+        left_to_right = (red, blue) if self.draw == "authors" else (blue, red)
+        return dict(left_to_right[: self.squares])
 
     def load(self, files: DataFiles) -> Dataset:
         parts, used = self.parts(files), self.shortcuts
