@@ -100,6 +100,41 @@ def test_cells_are_counted_once_each_and_only_those_that_were_run_make_the_share
     assert by_column["accumulative biased"] == "" and "as the text says" in by_column["non-accumulative biased"]
 
 
+def test_a_number_that_two_tables_print_is_counted_once(scripts):
+    from cells_table import lines
+
+    from unspur.papers.reproduce import TABLES
+
+    # MaskTune's Table 7 repeats Table 4 at 100, 95 and 90 % coverage, and adds 85 and 80 %
+    coverages = {line.cell.row.split(", ")[1] for line in lines() if line.table == "masktune/table7"}
+    assert coverages == {"85 %", "80 %"}
+    whole = {cell.row.split(", ")[1] for cell in TABLES["masktune/table7"].cells}
+    assert whole == {"100 %", "95 %", "90 %", "85 %", "80 %"}
+
+
+def test_what_stored_tables_call_published_is_what_the_pinned_tables_have():
+    from unspur.papers.reproduce import TABLES
+
+    compared = 0
+    for file in sorted((ROOT / "results").glob("*.json")):
+        stored = json.loads(file.read_text())
+        if not isinstance(stored, dict) or "cells" not in stored or "table" not in stored:
+            continue
+        pinned = {(c.row, c.column): (c.published, c.deviation) for c in TABLES[stored["table"]].cells}
+        for cell in stored["cells"]:
+            theirs = (cell["published"], cell["published_deviation"])
+            assert theirs == pinned[cell["row"], cell["column"]], (file.name, cell["row"], cell["column"])
+            compared += 1
+    assert compared > 100
+
+
+def test_the_loss_ratios_of_supplement_b_are_the_papers(scripts):
+    from large_lr_tables import SUPPLEMENT_B
+
+    # supplement B: low and high rate
+    assert SUPPLEMENT_B == {"colored_mnist": (3.9e-3, 3.4e-3), "double_mnist": (9.5e-3, 7.4e-6)}
+
+
 def test_every_shortfall_has_a_reason_and_no_reason_is_left_without_one(scripts):
     from fnmatch import fnmatch
 

@@ -174,11 +174,27 @@ def test_figure_1a_prunes_alike_with_and_without_a_reset():
     assert rows["MRM_debias"].masks == rows["DCWP"].masks and rows["MRM_debias"].mining == rows["DCWP"].mining
 
 
-def test_the_short_schedule_needs_no_published_weights():
-    for cell in table_named("dcwp/table1-short").cells:
+def test_figure_1b_changes_the_length_of_the_mask_training_alone():
+    table, whole = cells("figure1b"), config(cells("table1")["CMNIST, 1.0 %", "DCWP"])
+    rows = [row for row, column in table if column == "kept"]
+    assert rows == ["500 steps", "1,000 steps", "1,500 steps", "2,000 steps"]
+    for row, column in table:
+        made, steps = config(table[row, column]), int(row.split(" ")[0].replace(",", ""))
+        masks = replace(whole.method.masks, steps=steps)
+        assert made == replace(whole, method=replace(whole.method, masks=masks))
+    assert table["500 steps", "kept"].measure == Fact("kept")
+
+
+def test_the_short_schedule_needs_no_published_weights_and_both_tables_share_its_runs():
+    first, third = cells("table1-short"), cells("table3-short")
+    for model in ("DCWP", "DisEnt"):
+        assert third[f"CIFAR10-C, {model}", "unbiased"].setup == first["CIFAR10-C, 1.0 %", model].setup
+    stopped = config(third["CIFAR10-C, DCWP_ERM", "unbiased"]).method
+    assert isinstance(stopped.mining, EarlyStopped) and (stopped.erm.epochs, stopped.masks.steps) == (6, 400)
+    for cell in (*first.values(), *third.values()):
         made = config(cell)
         assert (made.arch.weights, made.data.cifar, made.data.conflict_count) == ("none", "jpeg", 442)
-        if cell.column in ("ERM", "MRM", "DCWP"):
+        if made.method.name in ("mrm", "dcwp"):
             assert (made.method.erm.epochs, made.method.masks.steps, made.method.masks.start) == (6, 400, 0)
         else:
             assert made.method.training.epochs == 6
@@ -201,7 +217,8 @@ def test_the_whole_family_runs_quickly_on_few_images(tmp_path, monkeypatch):
 
 
 def test_a_fact_is_read_in_per_cent_and_what_is_unknown_stays_so():
-    result = {"facts": {"mining": {"precision": 0.25, "recall": None}}}
+    result = {"facts": {"mining": {"precision": 0.25, "recall": None}, "kept": 0.5}}
+    assert Fact("kept").of(None, result, None) == 50.0
     assert Fact("mining", "precision").of(None, result, None) == 25.0
     assert Fact("mining", "recall").of(None, result, None) is None
 

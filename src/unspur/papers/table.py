@@ -40,13 +40,14 @@ class Score:
 
 @dataclass(frozen=True)
 class Fact:
-    """A share among what the method measured on the way, such as the precision of its mining."""
+    """A share among what the method measured on the way, such as the weights that it kept or its mining's precision."""
 
-    group: str
-    field: str
+    name: str
+    field: str = ""  # of a fact that has several
 
     def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None:
-        value = cast(Mapping[str, Any], result["facts"])[self.group][self.field]
+        value = cast(Mapping[str, Any], result["facts"])[self.name]
+        value = value[self.field] if self.field else value
         return None if value is None else 100 * value
 
 

@@ -32,8 +32,8 @@ class BiasedMNIST(Planted, MNISTBased):
 
     That is how we read the paper's text. The authors' public code sorts the digits before it draws, so that all
     conflicting samples are 4s without and 5s with the square, and puts both squares, the left one red and the right one
-    blue, on the same images; a single square is red (``draw=authors``). A model that knows nothing but the squares and those digits is then
-    right on 18.7 % of the biased test set, (982 + 892) / 10,000, where the paper has 18.59 %.
+    blue, on the same images; a single square is red (``draw=authors``). A model that knows nothing but the squares and
+    those digits is then right on 18.7 % of the biased test set, (982 + 892) / 10,000, where the paper has 18.59 %.
     """
 
     name: ClassVar[str] = "biased_mnist"
