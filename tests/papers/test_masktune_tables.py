@@ -1,4 +1,6 @@
 import json
+import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +97,25 @@ def test_what_is_left_out_is_read_if_it_has_been_run(tmp_path):
     # Nothing has both names, so that nothing is run; seed 1 is done and seed 0 is not.
     again = reproduce(small(), [0, 1], only=["masktune", "ERM on MNIST"], **out)
     assert again["cells"] == first["cells"] and len(again["runs"]) == 1
+
+
+def test_cells_whose_runs_were_deleted_stay_in_the_stored_table(tmp_path):
+    tiny = ("arch.width=16", "data.base=mini", "data.val=9500", "erm.epochs=1")
+    *cells, _ = small().cells
+    plain = Cell("plain", "original", 50.0, None, Setup("erm", "biased_mnist", "fcn", tiny), Score("original"))
+    table = replace(small(), cells=(*cells, plain))
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+    first = reproduce(table, [0], only=["masktune"], **out)
+    shutil.rmtree(tmp_path / "runs")
+    again = reproduce(table, [1], only=["plain"], **out)
+    assert again["cells"][:3] == first["cells"][:3] and again["cells"][3]["values"]
+    assert [(run["method"], run["seed"]) for run in again["runs"]] == [("masktune", 0), ("erm", 1)]
+    assert again["seeds"] == [0, 1] and json.loads((tmp_path / "results" / "test-table.json").read_text()) == again
+    # what is run again replaces all that was known of it
+    last = reproduce(table, [2], only=["masktune"], **out)
+    assert [(run["method"], run["seed"]) for run in last["runs"]] == [("erm", 1), ("masktune", 2)]
+    assert all(len(cell["values"]) == 1 for cell in last["cells"][1:])
+    assert last["cells"][1]["values"] != first["cells"][1]["values"]
 
 
 def test_a_stored_table_is_not_replaced_by_one_with_other_settings(tmp_path):

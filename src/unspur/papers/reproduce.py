@@ -62,7 +62,8 @@ def reproduce(
     """Do every run of ``table`` that the data allow, and store what came out after each of them.
 
     Finished runs are found and not repeated; ``quick`` uses the table's small settings and says so in the result.
-    ``only`` names methods, data sets or rows: what does not fit all of them is not run, but read if it has been.
+    ``only`` names methods, data sets or rows: what does not fit all of them is not run, but read if it has been. What
+    the stored table knows of runs that are no longer there stays in it.
     """
     more = (*(table.quick if quick else ()), *settings)
     file = results / (table.key.replace("/", "-") + ("-quick" if quick else "") + ".json")
@@ -70,7 +71,7 @@ def reproduce(
     command = _command(table, seeds, quick, only, settings)
     made = {"command": _commands(file, command), "quick": quick, "settings": list(more), "seeds": list(seeds)}
     made["commit"] = commit()
-    found, wanted = _Found(table), _wanted(table, only)
+    found, wanted = _Found(table, _Stored.read(file)), _wanted(table, only)
     planned: dict[Setup, list[Config]] = {}
     for setup in table.setups():  # before anything is written, since a setting may be wrong
         try:
@@ -151,10 +152,24 @@ RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit
 
 
 @dataclass(frozen=True)
+class _Stored:
+    """What a table's file knew before: cells that have values, by row and column, and their runs."""
+
+    cells: Mapping[tuple[str, str], Mapping[str, Any]]
+    runs: Sequence[Mapping[str, Any]]
+
+    @staticmethod
+    def read(file: Path) -> _Stored:
+        known = read_json(file) if file.exists() else {"cells": (), "runs": ()}
+        return _Stored({(c["row"], c["column"]): c for c in known["cells"] if c["values"]}, known["runs"])
+
+
+@dataclass(frozen=True)
 class _Found:
     """What the runs of a table have shown so far."""
 
     table: Table
+    stored: _Stored
     values: dict[Cell, dict[Setup, list[float]]] = field(default_factory=dict)
     skipped: dict[Setup, str] = field(default_factory=dict)  # and why
     done: list[dict[str, Any]] = field(default_factory=list)
@@ -166,7 +181,8 @@ class _Found:
         for cell, value in measured.items():
             self.values.setdefault(cell, {}).setdefault(setup, []).append(value)
         own = {"at": setup.at} if setup.at else {}
-        self.done.append({name: result.get(name) for name in RUN} | own | {"training_accuracy": fitted})
+        more = {"setup": self._label(setup), "training_accuracy": fitted}
+        self.done.append({name: result.get(name) for name in RUN} | own | more)
 
     def skip(self, setup: Setup, why: str) -> str:
         """Remember why there is no run of ``setup``; returns what it is called."""
@@ -180,16 +196,30 @@ class _Found:
 
     def all(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """The whole table as plain values, and how it was ``made``; the commit is that of this reading."""
+        earlier = self._earlier()
         return {
             "table": self.table.key,
             "caption": self.table.caption,
             **made,
+            "seeds": sorted({*made["seeds"], *(run["seed"] for run in earlier)}),
             "differs": self.table.differs,
-            "cells": [describe(cell, self.values.get(cell, {}), self._unusable(cell)) for cell in self.table.cells],
+            "cells": [self._cell(cell) for cell in self.table.cells],
             "failed": self.failed,
             "skipped": {self._label(setup): why for setup, why in self.skipped.items()},
-            "runs": self.done,
+            "runs": [*earlier, *self.done],
         }
+
+    def _earlier(self) -> list[Mapping[str, Any]]:
+        """The stored runs that are not here now, but for those of a setup that has been run again."""
+        keys, again = {run["key"] for run in self.done}, {self._label(setup) for setup in self.ended}
+        return [run for run in self.stored.runs if run["key"] not in keys and run.get("setup") not in again]
+
+    def _cell(self, cell: Cell) -> Mapping[str, Any]:
+        """What the runs say of a cell, or where there are none of it now, what was stored."""
+        known = self.stored.cells.get((cell.row, cell.column))
+        if known is None or any(setup in self.ended for setup in cell.setups):
+            return describe(cell, self.values.get(cell, {}), self._unusable(cell))
+        return {**known, "published": cell.published, "published_deviation": cell.deviation}
 
     def _unusable(self, cell: Cell) -> set[Setup]:
         """The settings of a cell that were skipped, of which a seed diverged, or which did not learn their data.
