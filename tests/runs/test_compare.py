@@ -5,6 +5,7 @@ import torch
 
 from unspur.data.base import groups_of
 from unspur.evaluation.scores import predict
+from unspur.parts.select import group_accuracies, mined_groups
 from unspur.runs import compare as comparing
 from unspur.runs import engines
 from unspur.runs.compare import compare
@@ -86,6 +87,35 @@ def test_the_choice_without_groups_does_not_look_at_them(here, tmp_path, monkeyp
     for seeing, unseeing in zip(found["datasets"][0]["rows"], blind["datasets"][0]["rows"], strict=True):
         assert seeing["chosen"]["none"] == unseeing["chosen"]["none"]
         assert unseeing["chosen"]["groups"] == []
+
+
+def test_plain_training_is_not_judged_by_its_own_mistakes(here, tmp_path):
+    """By hand: seed 0 by what seed 1 gets wrong and the reverse; a single seed by its accuracy."""
+    planned = entries()
+    entry = next(entry for entry in planned if entry.method == "erm")
+
+    def right(config):
+        stored = Run.create(tmp_path / "runs", config)
+        data = stored.config.data.load(comparing.DataFiles(None))
+        return predict(stored.load_model(data), data.val).argmax(1) == data.val.y, data.val.y
+
+    def chosen(found):
+        (row,) = [row for row in found["datasets"][0]["rows"] if row["method"] == "erm"]
+        return [seed["candidate"] for seed in row["chosen"]["none"]]
+
+    found = compare(planned, Many(tmp_path / "runs"))
+    best = []
+    for seed in (0, 1):
+        other, y = right(entry.candidates[0][1 - seed])
+        group = mined_groups(y, ~other)
+        candidates = torch.stack([right(candidate[seed])[0] for candidate in entry.candidates])
+        best.append(int(group_accuracies(candidates, group).mean(1).argmax()))
+    assert chosen(found) == best
+    alone = compare(
+        enter(["group_balanced"], ["parity"], [0], settings=TINY, rates=(1.0, 30.0)), Many(tmp_path / "runs")
+    )
+    accuracies = [float(right(candidate[0])[0].double().mean()) for candidate in entry.candidates]
+    assert chosen(alone) == [accuracies.index(max(accuracies))]
 
 
 def test_rows_of_methods_that_mine_say_how_well(here, tmp_path):

@@ -2,7 +2,8 @@
 
 Two rules choose among a method's candidates, seed by seed, on validation data: ``groups`` by the worst group, which
 somebody must have labelled, and ``none`` by the mean over groups that plain training's mistakes make (parts/select.py).
-Nothing is chosen on test data.
+Plain training itself is judged by the mistakes of another seed's, and with one seed by its accuracy: on its own
+mistakes it is never right. Nothing is chosen on test data.
 """
 
 from __future__ import annotations
@@ -164,17 +165,19 @@ class Comparing:
     def _choose(self, entry: Entry, plain: Entry, choice: Choice) -> list[Chosen]:
         """For each seed all of whose candidates have ended, the best of them by the rule."""
         found: list[Chosen] = []
-        for seed_number, reference in enumerate(plain.candidates[0]):
+        for seed_number in range(len(plain.candidates[0])):
             own = [] if entry.left_out else [candidate[seed_number] for candidate in entry.candidates]
+            reference = _reference(entry, plain, seed_number)
             if not own or any(self._result(config) is None for config in (*own, reference)):
                 continue
             scored = {number: score for number, config in enumerate(own) if (score := self._score(config))}
             biased, val = self._score(reference), self._loaded(reference).val
             if not scored or (choice == "groups" and not val.attributes) or (choice == "none" and biased is None):
                 continue
-            wrong = None if biased is None else ~biased.right
-            group = validation_groups(CHOICES[choice], val, wrong)
-            best = list(scored)[choose(CHOICES[choice], torch.stack([s.right for s in scored.values()]), group)]
+            # On its own mistakes a model is never right: where there is no other to make groups, all count alike.
+            rule: Rule = "mean" if choice == "none" and reference in own else CHOICES[choice]
+            group = validation_groups(rule, val, None if biased is None else ~biased.right)
+            best = list(scored)[choose(rule, torch.stack([s.right for s in scored.values()]), group)]
             score, folder = scored[best], Run.create(self.out, own[best]).folder.name
             found.append(
                 {"seed": own[best].seed, "folder": folder, "candidate": best, "worst": score.worst, "mean": score.mean}
@@ -268,6 +271,12 @@ def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, Score]]
             for seed in row["lost"]:
                 blocks.setdefault((block["dataset"], seed), {})[row["method"]] = LOST
     return list(blocks.values())
+
+
+def _reference(entry: Entry, plain: Entry, seed_number: int) -> Config:
+    """The plain training whose mistakes make groups: that of the same seed, and for plain training of the next one."""
+    seeds = plain.candidates[0]
+    return seeds[(seed_number + (entry.method == PLAIN)) % len(seeds)]
 
 
 def _reads(method: str) -> str:
