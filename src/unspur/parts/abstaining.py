@@ -1,4 +1,4 @@
-"""Outputs beside the classes that say when to abstain: a linear unit on the features that the last layer reads."""
+"""Outputs besides the classes that say when to abstain: a linear unit on the features that the last layer reads."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from unspur.models.base import head_of, with_features
 
 Kind = Literal["selection", "reservation"]  # a unit that says "answer", or one more class that says "abstain"
 
-SELECTOR = "selector"  # the artifact in which a run keeps it
+SELECTOR = "selector"  # the artifact in which a run keeps its selector
 
 
 class Selector(NamedTuple):
-    """A linear unit on a network's features, which with its logits says how sure it is."""
+    """A linear unit on a network's features; together with the logits it says how sure the network is."""
 
     kind: Kind
     weight: Tensor  # of each feature, and a last one, the bias
 
     def confidence(self, features: Tensor, logits: Tensor) -> Tensor:
-        """From 0 to 1: the unit's sigmoid, or what the softmax over the classes and the unit leaves to the classes.
+        """From 0 to 1: the unit's sigmoid, or the share of the classes in the softmax over classes and unit.
 
         >>> one = torch.tensor([1.0, 0.0])
         >>> Selector("selection", one).confidence(torch.zeros(1, 1), torch.zeros(1, 3))
@@ -52,7 +52,7 @@ class WithUnits(nn.Module):
         return logits
 
     def outputs(self, model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and units, from one pass of ``model``, which is this or what wraps it."""
+        """Logits and units from one pass of ``model``, which is this module or a wrapper around it."""
         features, logits = with_features(model, x, head_of(self.network))
         return logits.float(), self.units(features.float())
 

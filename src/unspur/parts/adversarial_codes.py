@@ -1,4 +1,4 @@
-"""Codes of a network's features: what an autoencoder keeps, an adversary cannot tell from a prior, and classes need."""
+"""Codes of a network's features that reconstruct them, look like a prior to an adversary, and predict the classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCALE = 0.5**0.5  # of the Laplace prior: a variance of 1
 
 
 class _Reversed(torch.autograd.Function):
-    """What goes in, and the opposite of the gradient that comes back."""
+    """The identity; the gradient that comes back changes its sign."""
 
     @staticmethod
     def forward(context: Any, x: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ class _Reversed(torch.autograd.Function):
 
 
 def reverse(x: Tensor) -> Tensor:
-    """``x``, whose gradient is reversed on its way back."""
+    """``x`` unchanged; its gradient is reversed."""
     turned: Tensor = _Reversed.apply(x)  # type: ignore[no-untyped-call]
     return turned
 
@@ -47,7 +47,7 @@ class Coded(nn.Module):
         self.decoder = nn.Linear(codes, head.in_features)
         self.classes = nn.Linear(codes, head.out_features)
         self.adversary = nn.Sequential(nn.Linear(codes, codes), nn.ReLU(), nn.Linear(codes, 1))
-        self._head = (head,)  # a tuple, which a module does not register once more
+        self._head = (head,)  # in a tuple, so that the module does not register it twice
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.classes(self.encoder(with_features(self.network, x)[0]))
@@ -55,14 +55,14 @@ class Coded(nn.Module):
 
     @torch.no_grad()
     def give_head(self) -> None:
-        """Make encoder and classifier, which are one linear map together, the network's own last layer."""
+        """Merge encoder and classifier, which together are one linear map, into the network's own last layer."""
         (head,) = self._head
         head.weight.copy_(self.classes.weight @ self.encoder.weight)
         head.bias.copy_(self.classes.weight @ self.encoder.bias + self.classes.bias)
 
 
 def code_loss(coded: Coded, domain: Tensor, reconstruction: float, gamma: float, adversary: float) -> Objective:
-    """The mean of the domains' risks, and three more terms with their weights."""
+    """The mean of the domains' risks, plus three weighted terms."""
     count = int(domain.max()) + 1
 
     def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
@@ -81,7 +81,7 @@ def code_loss(coded: Coded, domain: Tensor, reconstruction: float, gamma: float,
 
 
 def _told(adversary: nn.Module, codes: Tensor) -> Tensor:
-    """How badly the adversary tells codes from draws of the prior; it lowers this, and the codes raise it."""
+    """How badly the adversary tells codes from draws of the prior: the adversary lowers it, the encoder raises it."""
     prior = torch.distributions.Laplace(0.0, SCALE).sample(codes.shape).to(codes)
     answers = adversary(torch.cat([prior, reverse(codes)])).squeeze(1).float()
     truth = torch.cat([torch.ones(len(prior)), torch.zeros(len(codes))]).to(answers)

@@ -1,4 +1,4 @@
-"""The last layer trained on as much of every group, averaged over draws: what DFR and DISPEL share."""
+"""The last layer trained on equally many samples of every group, averaged over draws: what DFR and DISPEL share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STAGE = "heads"
 
 
 class Plan(NamedTuple):
-    """What is tried, how often the best is fitted, and for how many steps."""
+    """Which settings are tried, how often the best is fitted, and for how many steps."""
 
     strengths: Sequence[float]  # C: what the losses' sum is multiplied with, the L1 penalty being 1
     shares: Sequence[float]  # s: how much of a sample is the balanced one's
@@ -39,7 +39,7 @@ class Labelled(NamedTuple):
 
 
 class Others(NamedTuple):
-    """Features and labels of samples that balanced ones are mixed with."""
+    """Features and labels of the samples that the balanced samples are mixed with."""
 
     x: Tensor
     y: Tensor
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
 
 def require_plan(plan: Plan) -> None:
-    """Stop at settings with which nothing can be fitted."""
+    """Raise an error for settings with which nothing can be fitted."""
     for name, values in (("strengths", plan.strengths), ("shares", plan.shares)):
         require(len(values) > 0 and min(values) > 0, f"{name} must be numbers above 0 but got {list(values)}.")
     require(max(plan.shares) <= 1, f"shares must be at most 1 but got {list(plan.shares)}.")
@@ -62,7 +62,7 @@ def require_plan(plan: Plan) -> None:
 
 
 def require_judged(val: Split) -> None:
-    """Stop where no group has a second sample, on which the choice of settings could be judged."""
+    """Raise an error if no group has a second sample, on which the choice of settings could be judged."""
     require(
         int(torch.bincount(groups_of(val).id).max()) > 1,
         "Every group of the validation data has one sample only, so that none is left to choose by; hold more out.",
@@ -83,17 +83,17 @@ def small_group_warnings(group: Tensor) -> list[str]:
 
 
 def balanced_head(data: Labelled, others: Others | None, classes: int, plan: Plan, session: Session) -> Found:
-    """Choose strength and share on one half of each group, then average fits on balanced draws of all.
+    """Choose strength and share on one half of each group, then average fits on balanced draws from all samples.
 
-    Features are standardised by those of all of ``data``. Chosen is the best worst group of the half that is not
-    fitted, of equal ones the best mean, then the first.
+    Features are standardised by the statistics of all of ``data``. The setting with the best worst group, on the half
+    that was not fitted, wins; ties go to the best mean over groups, then to the best accuracy, then to the first.
     """
     scale = Scale.of(data.x)
     data = data._replace(x=scale.apply(data.x))
     others = others and others._replace(x=scale.apply(others.x))
     fitted, judged = halves(data.group, stream(session.seed, STAGE, "halves"))
     judge, right = data.at(judged), []
-    judge = judge._replace(group=judge.group.unique(return_inverse=True)[1])  # a group of one sample is fitted alone
+    judge = judge._replace(group=judge.group.unique(return_inverse=True)[1])  # a group of one sample is only fitted
     for number, share in enumerate(plan.shares):
         some = _draw(data.at(fitted), others, share, stream(session.seed, STAGE, "tuning", number))
         right.append(_fit(some, classes, plan.strengths, plan.steps).right(judge.x, judge.y))
@@ -115,7 +115,7 @@ def balanced_head(data: Labelled, others: Others | None, classes: int, plan: Pla
 
 
 def halves(group: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """The places of two halves of every group, drawn at random; of an odd number the first has one more."""
+    """The places of two random halves of every group; the first half of an odd number has one more."""
     parts: tuple[list[Tensor], list[Tensor]] = ([], [])
     for members in _members(group, generator):
         for part, own in zip(parts, members.tensor_split([(len(members) + 1) // 2]), strict=True):
@@ -152,6 +152,6 @@ def _draw(data: Labelled, others: Others | None, share: float, generator: torch.
 
 def _fit(some: Labelled, classes: int, strengths: Sequence[float], steps: int) -> Heads:
     n = len(some.y)
-    l1 = 1 / (n * torch.tensor(strengths, dtype=torch.float64))  # C times the sum is C n times the mean
+    l1 = 1 / (n * torch.tensor(strengths, dtype=torch.float64))  # C times the summed loss is C n times the mean loss
     even = some.x.new_full((n,), 1 / n)
     return fit_heads(some.x, some.y, even, zero_heads(len(strengths), classes, some.x), Penalty(l1=l1), steps)

@@ -1,4 +1,4 @@
-"""Clusters of few dimensions: k-means, and how well its clusters are apart."""
+"""Clusters in few dimensions: k-means, and how well its clusters are separated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn import functional
 
 STARTS = 4  # of which the best counts
 STEPS = 100  # of one start, at most
-SAMPLED = 2000  # points by which a silhouette is measured, which takes all their distances
+SAMPLED = 2000  # points by which a silhouette is measured: it needs all distances between them
 
 
 class Clusters(NamedTuple):
@@ -21,7 +21,7 @@ class Clusters(NamedTuple):
 
 
 def kmeans(x: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """The cluster of each of ``x`` (points, dimensions): of a few starts the one with the smallest squared distances.
+    """The cluster of each of ``x`` (points, dimensions), from the start (of a few) with the smallest squared distances.
 
     >>> kmeans(torch.tensor([[0.0], [9.0], [9.1], [0.1]]), 2, torch.Generator().manual_seed(0)).sort().values.tolist()
     [0, 0, 1, 1]
@@ -42,7 +42,7 @@ def kmeans(x: Tensor, count: int, generator: torch.Generator) -> Tensor:
 
 
 def _spread(x: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Points to begin with, each drawn with its squared distance from those before it (k-means++)."""
+    """Initial centres, each drawn in proportion to its squared distance from those before it (k-means++)."""
     centres = x[torch.randint(len(x), (1,), generator=generator)]
     for _ in range(count - 1):
         distance = torch.cdist(x, centres).amin(1).square().double()
@@ -71,7 +71,7 @@ def silhouette(x: Tensor, cluster: Tensor) -> float:
 
 
 def best_clusters(x: Tensor, most: int, generator: torch.Generator) -> Clusters:
-    """Two to ``most`` clusters, as many as have the highest silhouette; one where points cannot be told apart."""
+    """Two to ``most`` clusters, the number with the highest silhouette; one if no silhouette is above 0."""
     some = torch.randperm(len(x), generator=generator)[:SAMPLED]
     found = Clusters(torch.zeros(len(x), dtype=torch.long), 0.0)
     for count in range(2, min(most, len(x.unique(dim=0)) - 1) + 1):

@@ -14,8 +14,8 @@ from unspur.data.base import Batch
 def alignment(features: Tensor, batch: Batch, mined: Tensor, temperature: float) -> Tensor:
     """The debiased alignment loss (Eq. 16) of a batch in which the samples at ``mined`` are bias-conflicting.
 
-    con(mined, all) draws mined samples to all others of their class; con(others, mined) draws the others to mined ones
-    of their class, and apart from each other.
+    con(mined, all) draws mined samples to all other samples of their class; con(others, mined) draws the others to the
+    mined samples of their class, and away from each other.
     """
     pairs, likeness = _Pairs(batch.y, batch.index), _likeness(features, temperature)
     near, apart = (pairs.contrast(likeness, *sides) for sides in _terms(mined))
@@ -31,9 +31,9 @@ def has_pair(y: Tensor, index: Tensor, mined: Tensor) -> bool:
 def contrast(features: Tensor, batch: Batch, anchors: Tensor, partners: Tensor, temperature: float) -> Tensor:
     """The supervised contrastive loss (Eq. 15) with V = ``anchors`` and V+ = ``partners``, both True where a member is.
 
-    The sum over anchors is divided by the number of those that have a partner of their class and another anchor to be
-    told from; the others are left out, and with no such anchor the loss is 0. A batch drawn with replacement may hold a
-    sample twice: its copies are not compared with each other.
+    Only anchors that have a partner of their class and another anchor to be told from count; the sum is divided by
+    their number. Without any such anchor the loss is 0. A batch drawn with replacement may hold a sample twice: its
+    copies are not compared with each other.
     """
     return _Pairs(batch.y, batch.index).contrast(_likeness(features, temperature), anchors, partners)
 

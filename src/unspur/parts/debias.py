@@ -25,7 +25,7 @@ from unspur.train.orders import Draws, Place
 from unspur.train.recipe import Steps
 from unspur.train.session import Session
 
-LOOKS = 20  # how often mask training is scored on its way
+LOOKS = 20  # how often the masks are scored while they train
 PAIRLESS = (
     "In {empty} of {steps} batches of stage '{stage}' there was no pair to align: the cross-entropy alone counted."
 )
@@ -48,9 +48,9 @@ class Debiased(Steps):
 class MaskTraining(Debiased):
     """How the gates are learnt (Eq. 11; Algorithm 1, lines 10 to 12).
 
-    E.2 begins at theta = 1.5, with which masks learn a few hundred mined samples by heart. The authors' code takes the
-    sigmoid twice, so that weights were kept with probability 0.5 to 0.73 throughout. With one sigmoid, ``start=0``
-    begins as noisily and did better on Colored MNIST: results/notes/dcwp.md has numbers.
+    E.2 begins at theta = 1.5, with which masks memorise a few hundred mined samples. The authors' code takes the
+    sigmoid twice, so it kept weights with probability 0.5 to 0.73 throughout. With one sigmoid, ``start=0`` begins just
+    as noisily and did better on Colored MNIST: results/notes/dcwp.md has numbers.
     """
 
     name: ClassVar[str] = "masks"
@@ -70,7 +70,7 @@ class MaskTraining(Debiased):
 
 @dataclass(frozen=True, eq=False)
 class Debias:
-    """What Eq. 17 needs to know: which samples are mined, and how to read it."""
+    """What Eq. 17 needs: which samples are mined, and how the equation is read."""
 
     mined: Tensor
     reading: Reading
@@ -112,11 +112,11 @@ def _sum_of(terms: Mapping[str, Tensor]) -> Minimised:
     return Minimised(torch.stack(list(terms.values())).sum(), logged=terms)
 
 
-Score = Callable[[nn.Module], dict[str, float]]  # what to log of a model on the way
+Score = Callable[[nn.Module], dict[str, float]]  # figures to log while the model trains
 
 
 class _Kept(Carry):
-    """Shows on the way what share of the weights is kept, and what the network with those scores (Figure 1b)."""
+    """Logs during training what share of the weights is kept, and how the network with them scores (Figure 1b)."""
 
     def __init__(self, gated: nn.Module, gates: Mapping[str, Gate], score: Score) -> None:
         self.gated, self.gates, self.score = gated, gates, score
@@ -131,7 +131,7 @@ def learn_masks(
     """Which weights of ``model`` to keep: solve Eq. 11 for the gates of a copy of it whose weights are frozen.
 
     ``score`` sees the copy with the weights that it would keep now, its batch normalisation as measured under sampled
-    masks; it has no say in the result.
+    masks. The scores do not influence the result.
     """
     gated = copy.deepcopy(model)
     gates = add_gates(gated, recipe.start, recipe.noise)

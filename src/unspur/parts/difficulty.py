@@ -16,27 +16,27 @@ BIASED, OTHER = 0, 1  # rows of all that is kept
 class RelativeDifficulty(Carry):
     """Two networks' losses of every sample, smoothed over epochs, and the weights L_b / (L_b + L_d) that they give.
 
-    A sample's first loss counts in full, a later one by 1 - decay, as in the authors' code. A class's largest smoothed
-    loss is 1, for each network, so that a hard class does not count as biased.
+    A sample's first loss counts in full, a later one by 1 - decay, as in the authors' code. For each network, losses
+    are scaled so that each class's largest smoothed loss is 1: a hard class must not count as biased.
     """
 
     saved: ClassVar[tuple[str, ...]] = ("losses", "seen")
 
     def __init__(self, y: Tensor, decay: float, device: torch.device) -> None:
-        """``decay`` is what of a smoothed loss stays when the sample is seen again."""
+        """``decay`` is the share of a smoothed loss that stays when the sample is seen again."""
         self.y, self.decay = y.to(device), decay
         self.losses = torch.zeros(2, len(y), device=device)
         self.seen = torch.zeros(len(y), dtype=torch.bool, device=device)
 
     def smoothed(self, new: Tensor, batch: Batch) -> Tensor:
-        """All smoothed losses once the sample losses ``new`` (2, batch) are among them."""
+        """All smoothed losses, updated with the sample losses ``new`` (2, batch)."""
         losses = self.losses.to(new.device, copy=True)  # what was loaded may be on another device
         decay = self.decay * self.seen.to(new.device)[batch.index]  # 0 where there is no earlier loss to keep
         losses[:, batch.index] = decay * losses[:, batch.index] + (1 - decay) * new.detach()
         return losses
 
     def weights(self, losses: Tensor) -> Tensor:
-        """Of every sample, from all smoothed losses; 1/2 where both are 0."""
+        """The weight of every sample, from all smoothed losses; 1/2 where both losses are 0."""
         label = self.y.expand(2, -1)
         largest = losses.new_zeros(2, int(self.y.max()) + 1).scatter_reduce(1, label, losses, "amax")
         scaled = losses / largest.gather(1, label).clamp(min=torch.finfo(losses.dtype).tiny)

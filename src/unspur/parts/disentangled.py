@@ -1,4 +1,4 @@
-"""Two encoders, one for what makes a class and one for its bias, and what reads both (DisEnt, arXiv:2107.01372)."""
+"""Two encoders, one for the class and one for its bias, and two layers that read both (DisEnt, arXiv:2107.01372)."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class Disentangled(nn.Module):
         return logits
 
     def codes(self, model: nn.Module, x: Tensor) -> Codes:
-        """Both codes of ``x``, from one pass of ``model``, which is this or what wraps it."""
+        """Both codes of ``x`` from one pass of ``model``, which is this module or a wrapper around it."""
         core, bias = with_features(model, x, self.reads_core)[0].float().chunk(2, 1)
         return Codes(core, bias)
 
     def answers(self, codes: Codes) -> tuple[Tensor, Tensor]:
-        """The logits of class and of bias; neither moves the other's code."""
+        """The logits of class and of bias; the gradient of either does not reach the other's code."""
         of_core = self.reads_core(torch.cat([codes.core, codes.bias.detach()], 1))
         return of_core, self.reads_bias(torch.cat([codes.core.detach(), codes.bias], 1))
 
     @torch.no_grad()
     def give_head(self, train: Split, session: Session) -> None:
-        """Make what reads the class the kept network's last layer, with the bias code at its mean over ``train``."""
+        """Make the class layer the kept network's last layer, with the bias code fixed at its mean over ``train``."""
         total, size = torch.zeros((), device=session.device), head_of(self.kept).in_features
         with evaluating(self):
             for batch in train.batches(torch.arange(len(train)).split(250), session.device):

@@ -28,7 +28,7 @@ class ManyHeads(nn.Module):
         return logits
 
     def logits(self, model: nn.Module, x: Tensor) -> Tensor:
-        """(heads, samples, classes), from one pass of ``model``, which is this or what wraps it."""
+        """(heads, samples, classes), from one pass of ``model``, which is this module or a wrapper around it."""
         features, first = with_features(model, x, head_of(self.network))
         return torch.stack([first.float(), *(other(features.float()) for other in self.others)])
 
@@ -39,9 +39,9 @@ class ManyHeads(nn.Module):
 
 
 def mutual_information(a: Tensor, b: Tensor) -> Tensor:
-    """Of the answers of two heads, from their probabilities (samples, classes) (DivDis, Eq. 2).
+    """The mutual information of two heads' answers, from their probabilities (samples, classes) (DivDis, Eq. 2).
 
-    It is the divergence of the joint distribution over the samples from the product of its margins.
+    It is the divergence of the joint distribution over the samples from the product of its marginals.
 
     >>> sure = torch.eye(2)
     >>> round(float(mutual_information(sure, sure)), 4)  # log 2
@@ -53,7 +53,7 @@ def mutual_information(a: Tensor, b: Tensor) -> Tensor:
 
 
 def shared_information(chance: Tensor) -> Tensor:
-    """The mean over pairs of heads (heads, samples, classes)."""
+    """The mean mutual information over pairs of heads, from probabilities (heads, samples, classes)."""
     pairs = itertools.combinations(range(len(chance)), 2)
     return torch.stack([mutual_information(chance[i], chance[j]) for i, j in pairs]).mean()
 
@@ -65,7 +65,7 @@ def divergence(chance: Tensor, labels: Tensor) -> Tensor:
 
 
 def disputed(chance: Tensor, count: int) -> Tensor:
-    """The samples on which heads differ most: the largest mean distance of two heads' probabilities."""
+    """The samples on which heads differ most, by the mean distance between two heads' probabilities."""
     pairs = itertools.combinations(range(len(chance)), 2)
     apart = torch.stack([(chance[i] - chance[j]).abs().sum(1) for i, j in pairs]).mean(0)
     return apart.topk(min(count, len(apart))).indices

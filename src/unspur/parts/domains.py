@@ -1,4 +1,4 @@
-"""Domains: which attribute says them, and risks in each of them with a penalty on how they differ."""
+"""Domains: which attribute names them, and the risk in each of them with a penalty on how they differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from unspur.train.orders import Even
 from unspur.train.recipe import Optimiser
 from unspur.train.session import Session
 
-USUAL = "domain"  # the attribute that says domains where none is named
+USUAL = "domain"  # the attribute that names the domains by default
 
 
 def domain_of(train: Split, name: str | None) -> Tensor:
@@ -38,7 +38,7 @@ def domain_of(train: Split, name: str | None) -> Tensor:
 
 
 def require_domains(method: str, train: Split, name: str | None, batch_size: int) -> None:
-    """Stop at data of one domain, and at batches that cannot hold two samples of each."""
+    """Raise an error for data of a single domain, and for batches that cannot hold two samples of each domain."""
     count = int(domain_of(train, name).max()) + 1
     require(
         count > 1,
@@ -68,7 +68,7 @@ Penalty = Callable[[Seen], Tensor]
 def penalised(domain: Tensor, penalty: Penalty, weight: float) -> Objective:
     """The mean of the domains' risks plus ``weight`` times a penalty, all divided by ``weight`` where that exceeds 1.
 
-    Without the division a penalty of weight 100 would also be a rate of 100 times the size.
+    Without the division, a penalty of weight 100 would also multiply the learning rate by 100.
     """
     count = int(domain.max()) + 1
 
@@ -93,10 +93,10 @@ def train_annealed(
     anneal: int,
     session: Session,
 ) -> None:
-    """Train with the first of two weights for ``anneal`` steps and then with the second, the optimiser beginning again.
+    """Train with the first of two weights for ``anneal`` steps, then with the second and a new optimiser.
 
-    The two parts are stages of their own, so that momentum that was gathered without the penalty does not outlive it; a
-    schedule begins again as well.
+    The two parts are separate stages, so momentum gathered without the penalty does not carry over; a schedule begins
+    again as well.
     """
     parts = (("annealing", anneal), ("training", annealed_steps(train, recipe, domain) - anneal))
     for (stage, steps), weight in zip(parts, weights, strict=True):
@@ -111,7 +111,7 @@ def annealed_steps(train: Split, recipe: Optimiser, domain: Tensor) -> int:
 
 
 def require_annealing(train: Split, recipe: Optimiser, domain: Tensor, anneal: int) -> None:
-    """Stop where the penalty would never get its full weight."""
+    """Raise an error if the penalty would never get its full weight."""
     steps = annealed_steps(train, recipe, domain)
     require(
         0 <= anneal < max(1, steps),

@@ -1,7 +1,7 @@
 """How far the features of several groups of samples are apart, as the mean over pairs of groups.
 
-A squared distance between the means of some inner-product space needs the inner products alone. With M(i, j) that of
-groups i and j, the distance is M(i, i) + M(j, j) - 2 M(i, j), and its mean over the pairs of E groups is
+A squared distance between means in an inner-product space needs only inner products. With M(i, j) the inner product of
+the means of groups i and j, it is M(i, i) + M(j, j) - 2 M(i, j), and its mean over the pairs of E groups is
 2 (E tr M - sum M) / (E (E - 1)): nothing is computed pair by pair, and no covariance (features x features) is formed.
 """
 
@@ -21,14 +21,14 @@ Distance = Callable[[Tensor, Tensor], Tensor]  # of features by group
 def coral(features: Tensor, group: Tensor) -> Tensor:
     """Squared differences of means and of covariances (n - 1), each the mean over its entries (arXiv:1607.01719).
 
-    The paper has covariances alone, and a quarter of their sum over features squared; means were added by those who
-    compare domains with it. Every group needs two samples.
+    The paper compares covariances alone, by their squared distance / (4 features^2); means were added later, by those
+    who compare domains with it. Every group needs two samples.
 
     >>> x = torch.tensor([[0.0], [2.0], [1.0], [5.0]])
     >>> coral(x, torch.tensor([0, 0, 1, 1]))  # means 1 and 3, variances 2 and 8: 4 + 36
     tensor(40.)
     """
-    features = features - features.mean(0).detach()  # smaller numbers, whose differences lose fewer digits
+    features = features - features.mean(0).detach()  # differences of smaller numbers lose fewer digits
     member = functional.one_hot(group).to(features)  # (samples, groups)
     size, width = member.sum(0), features.shape[1]
     means = (member / size).T @ features
@@ -45,7 +45,7 @@ def mmd(features: Tensor, group: Tensor) -> Tensor:
     >>> round(float(mmd(x, torch.tensor([0, 1]))), 4)  # twice the sum of 1 - exp(-width)
     7.4764
     """
-    centred = features - features.mean(0).detach()  # smaller numbers, whose differences lose fewer digits
+    centred = features - features.mean(0).detach()  # differences of smaller numbers lose fewer digits
     norms = centred.square().sum(1)
     apart = (norms[:, None] + norms - 2 * centred @ centred.T).clamp(min=0)
     apart = apart * (1 - torch.eye(len(apart), device=apart.device))
@@ -70,8 +70,8 @@ def between_mixtures(distance: Distance, features: Tensor, domain: Tensor, count
 def resplit(domain: Tensor, count: int) -> Tensor | None:
     """A random side, 0 or 1, for each sample; None where one side has fewer than two.
 
-    Each domain has its own chance, drawn from 0 to 1, so that any number of its samples is equally likely on either
-    side: the two sides are mixtures of all domains, with different shares.
+    Each domain has its own probability, drawn uniformly from 0 to 1, so any number of its samples is equally likely on
+    either side: the two sides are mixtures of all domains, with different shares.
     """
     chance = torch.rand(count, device=domain.device)
     side = (torch.rand(len(domain), device=domain.device) < chance[domain]).long()

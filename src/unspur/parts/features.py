@@ -21,8 +21,8 @@ from unspur.models.base import evaluating, head_of, hooked, with_features
 from unspur.models.inference import available, fastest
 from unspur.train.session import Session
 
-BATCH = 50  # what stays in a CPU's cache is faster
-WORTH_KEEPING = 5.0  # seconds of computing from which features are kept for other runs
+BATCH = 50  # batches that fit into a CPU's cache are faster
+WORTH_KEEPING = 5.0  # features that took more seconds than this are kept for other runs
 
 
 def features_of(model: nn.Module, split: Split, session: Session, stage: str) -> Tensor:
@@ -43,10 +43,10 @@ def features_of(model: nn.Module, split: Split, session: Session, stage: str) ->
 def kept_features(model: nn.Module, split: Split, device: torch.device, progress: Done | None = None) -> Tensor:
     """What goes into the head of ``model``, which is on ``device``, for every sample of ``split``, on the CPU.
 
-    They are computed in the fastest way that there is (models/inference.py), which differs from the model's own in the
-    last digits. What took long to compute is kept in the user's cache, under a key of all that it depends on (the
-    frozen weights, the samples, threads and versions), so that another seed or another method with the same frozen
-    network finds it there; the cache can be deleted at any time.
+    They are computed in the fastest available way (models/inference.py), which differs from the model's own in the last
+    digits. Features that took long to compute are kept in the user's cache, under a key of everything they depend on
+    (the frozen weights, the samples, threads and versions). Another seed or another method with the same frozen network
+    finds them there. The cache can be deleted at any time.
     """
     path = cache_folder() / "features" / f"{_key(model, split, device)}.safetensors"
     features = _kept(path)
@@ -59,9 +59,9 @@ def kept_features(model: nn.Module, split: Split, device: torch.device, progress
 
 
 def frozen_body(model: nn.Module, train: Split | None = None) -> bool:
-    """Whether nothing but the head of ``model`` changes in training, so that its features can stand for images.
+    """Whether only the head of ``model`` changes in training, so that fixed features can replace the images.
 
-    Images of ``train`` that are moved at random give other features each time.
+    They cannot where images of ``train`` are augmented at random: these give other features each time.
     """
     return getattr(model, "frozen", None) == "backbone" and (train is None or train.augment in (None, Augment()))
 
@@ -78,9 +78,9 @@ def with_head(model: nn.Module, head: nn.Module) -> nn.Module:
 
 
 def linear_head(model: nn.Module, x: Tensor) -> nn.Linear | None:
-    """The head of ``model``, if its output is the model's for every sample of ``x``; None also where it has no head.
+    """The head of ``model`` if there is one and its output is the model's for every sample of ``x``; else None.
 
-    The opposite of its output must be the model's, too: a ReLU behind it may have had nothing to cut off.
+    The negated output of the head must come out of the model, too: a ReLU behind the head may have had nothing to cut.
     """
     try:
         head = head_of(model)
@@ -120,7 +120,7 @@ def _compute(model: nn.Module, split: Split, device: torch.device, progress: Don
 def _keep(path: Path, features: Tensor) -> None:
     try:
         write_tensors(path, {"features": features})
-    except OSError as error:  # it costs time, not the run
+    except OSError as error:  # losing the cache costs time, but must not stop the run
         reason = error.strerror or error
         print(
             f"Features cannot be kept in {path.parent} ({reason}), so the next run computes them again; free it or let "
@@ -134,7 +134,7 @@ def _kept(path: Path) -> Tensor | None:
         return None
     try:
         return read_tensors(path)[0]["features"]
-    except (UnspurError, KeyError):  # deleted just now, or not whole: they are computed again and replace it
+    except (UnspurError, KeyError):  # deleted just now, or damaged: features are computed again and replace it
         return None
 
 

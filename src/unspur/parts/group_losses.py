@@ -1,4 +1,4 @@
-"""Losses by group: their means, weights of groups that grow with them, and what to say of groups that are too small."""
+"""Losses by group: their means, group weights that grow with them, and warnings about groups that are too small."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GroupWeights(Carry):
         self.q = torch.full(self.size.shape, 1 / len(self.size), device=device)
 
     def raised(self, risks: Tensor) -> Tensor:
-        """q exp(eta (risk + C / sqrt(n))), scaled to sum to 1; a group that the batch lacks keeps its weight first."""
+        """q exp(eta (risk + C / sqrt(n))), scaled to sum to 1; a group not in the batch only gets scaled."""
         grown = self.q.to(risks.device) * (self.eta * (risks.detach() + self.margin).nan_to_num(0.0)).exp()
         return grown / grown.sum()
 
@@ -56,7 +56,7 @@ class GroupWeights(Carry):
 
 
 def lone_sample_warnings(train: Split) -> list[str]:
-    """A sentence if groups have one sample: drawn as often as the others, it is learnt by heart.
+    """A sentence if groups have a single sample: drawn as often as whole groups, it is memorised.
 
     >>> lone = Split(torch.zeros(3, 1), torch.tensor([0, 0, 1]), {"square": torch.tensor([0, 0, 1])})
     >>> lone_sample_warnings(lone)[0].partition(";")[0]

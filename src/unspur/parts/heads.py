@@ -1,8 +1,8 @@
 """Many linear heads on the same features, trained at once: ULE's students and teachers for a whole grid of settings.
 
 The saliency of a linear head is known without differentiating: the largest logit's gradient with respect to the
-features is the weight row of that class. So Eq. 2 needs no more than the rows of the two heads and how often the
-student's class a meets the teacher's class c in the batch, and its gradient is a combination of these rows.
+features is the weight row of that class. So Eq. 2 needs only the rows of the two heads and the number of samples in the
+batch for which the student predicts class a and the teacher class c. Its gradient is a combination of these rows.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class HeadBatch(NamedTuple):
 
 
 class Pairs:
-    """A student for each rate and L2, and for each student a teacher with each lambda, which students do not know.
+    """A student for each rate and L2, and for each student one teacher per lambda, on which students do not depend.
 
-    All are trained by SGD with momentum. The students are the first heads of the stack; the teachers follow, those of
-    one student beside each other.
+    All are trained by SGD with momentum. The students are the first heads of the stack; the teachers follow, grouped by
+    student.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Pairs:
         loss: Eq3,
         sees: Tensor | None = None,
     ) -> None:
-        """``sees`` (2, features) has 1 for the features that students and teachers have; None: all of them."""
+        """``sees`` (2, features) is 1 for the features that students and teachers see; None: all of them."""
         settings = list(itertools.product(lrs, l2s))
         self.points = [Point(lam, *setting) for setting in settings for lam in lams]
         self.shape = (len(settings), len(lams), *teacher.weight.shape)  # students, lambdas, classes, features
@@ -106,7 +106,7 @@ class Pairs:
         share = batch.weight / len(batch.x)
         size = 1 - self.lam.view(students, lams)  # what L is multiplied with in Eq. 3
         if self.loss.equal:
-            size = size * -(log[students:] * (batch.targets * share)).sum((1, 2)).view_as(size)  # CE, still to be / L
+            size = size * -(log[students:] * (batch.targets * share)).sum((1, 2)).view_as(size)  # CE, still without / L
         of_logits = log.exp_().sub_(batch.targets).mul_(self.ce_weight * share)
         if self.loss.compare == "activations":
             outputs = logits[:students], logits[students:].unflatten(0, (students, lams))
@@ -128,7 +128,7 @@ class Pairs:
         return logits.view(*self.weight.shape[:2], len(x))
 
     def predictions(self, x: Tensor) -> Tensor:
-        """The class that each teacher gives each sample: (teachers, samples)."""
+        """The class that each teacher predicts for each sample: (teachers, samples)."""
         return _largest(self.logits(x)[self.shape[0] :])
 
     def heads(self, number: int) -> tuple[Head, Head]:
@@ -190,7 +190,7 @@ def _largest(logits: Tensor) -> Tensor:
 
 
 def class_pairs(predicted: Tensor, first_pair: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The number of samples that a student and its teacher give classes a and c: (students, lambdas, a, c)."""
+    """For how many samples a student predicts a and its teacher c: (students, lambdas, a, c)."""
     students, lams, classes, _ = shape
     pairs = predicted[students:].view(students, lams, -1) + first_pair
     pairs.add_(predicted[:students, None], alpha=classes)
@@ -198,11 +198,11 @@ def class_pairs(predicted: Tensor, first_pair: Tensor, shape: tuple[int, ...]) -
 
 
 def rows_opposition(weight: Tensor, met: Tensor, loss: Eq3) -> Slope:
-    """Eq. 2 for stacked heads (heads, classes, features) whose predictions meet so often.
+    """Eq. 2 for stacked heads (heads, classes, features); ``met`` is what ``class_pairs`` counted.
 
     With u and v the normalised rows and n(a, c) the share of samples for which the student says a and the teacher c,
     L = sum over a, c of n(a, c) |u_a + v_c|^2 / features, and dL/dv_c = 2 (n(c) v_c + sum over a of n(a, c) u_a) /
-    features. Written with the rows themselves, v = w / max|w|, this is a combination of them but for the peaks.
+    features. With v = w / max|w|, the gradient by the rows w is a combination of the rows, except at their peaks.
     """
     students, lams, classes, _ = met.shape
     width = weight.shape[2]
@@ -244,9 +244,9 @@ def _absolute(normalised: Tensor, met: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _peaks(rows: Tensor, count: Tensor, over: Over) -> tuple[Tensor, Tensor, Tensor]:
-    """1 / max|.| for each row, the places of these maxima in the flattened rows, and what is there.
+    """1 / max|.| for each row, the places of these maxima in the flattened rows, and the values there.
 
-    Over the batch, only the rows that were counted take part. Where all is zero nothing is divided.
+    Over the batch, only the rows that were counted take part. Where everything is zero nothing is divided.
     """
     width = rows.shape[-1]
     size = rows.abs().amax(-1)
@@ -277,7 +277,7 @@ def activations_opposition(student: Tensor, teacher: Tensor, loss: Eq3) -> tuple
 
 
 def _normalised(e: Tensor, over: Over) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """N(E), and what turns a gradient with respect to it into one with respect to E."""
+    """N(E), and a function that turns a gradient with respect to N(E) into one with respect to E."""
     scale, peak, value = _peaks(e, torch.ones_like(e[..., 0]), over)
     v = e * scale[..., None]
 

@@ -1,4 +1,4 @@
-"""How far features of two networks depend on each other, and a network that sees small patches alone (ReBias)."""
+"""How far features of two networks depend on each other, and a network that sees only small patches (ReBias)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from unspur.core.seeds import seeded
 from unspur.models.classifier import Classifier, Normalize
 
-LEAST = 4  # samples from which the estimate is defined
+LEAST = 4  # the fewest samples for which the estimate is defined
 WIDTHS = (16, 32, 64, 128)  # channels of the layers
 
 
@@ -29,8 +29,8 @@ def gaussian_kernel(x: Tensor, radius: float | None) -> Tensor:
 def hsic(k: Tensor, l: Tensor) -> Tensor:  # noqa: E741 (the letters of the paper)
     """The unbiased estimate of the Hilbert-Schmidt independence criterion from two kernels (Song et al., 2012, Eq. 5).
 
-    Their diagonals are set to zero. With them, or with the diagonal subtracted from every row, which a well-known
-    implementation does, the estimate is not that of independence. It may be negative.
+    The diagonals of both kernels are set to zero. With the diagonals left in, or subtracted from every row as a
+    well-known implementation does, the result would not estimate independence. The estimate may be negative.
     """
     n = len(k)
     k, l = (kernel - kernel.diagonal().diag() for kernel in (k, l))  # noqa: E741
@@ -48,7 +48,7 @@ def dependence(a: Tensor, b: Tensor, radius: float | None) -> Tensor:
 
 
 def patch_network(model: nn.Module, channels: int, classes: int, patch: int, seed: int) -> Classifier:
-    """A network whose answer is a mean over patches of ``patch`` x ``patch`` pixels: it knows no more of an image.
+    """A network whose answer is a mean over patches of ``patch`` x ``patch`` pixels, which is all it sees of an image.
 
     It normalises its input as ``model`` does.
     """

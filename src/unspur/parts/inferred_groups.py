@@ -1,4 +1,4 @@
-"""Training on groups that nobody labelled: GroupDRO with them, and the round that is best for the worst of them."""
+"""Training on groups that nobody labelled: GroupDRO with them, keeping the round with the best worst group."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def all_logits(model: nn.Module, split: Split, session: Session) -> Tensor:
 
 
 class BestRound(Carry):
-    """Remembers the weights with the highest accuracy in the worst validation group, of equal ones the first.
+    """Remembers the weights with the highest accuracy in the worst validation group; the first of equal ones.
 
-    With ``mean`` it is the mean over groups. Without validation groups the last weights are the result. The log has the
-    accuracy that counts as ``shown``.
+    With ``mean`` the mean over groups counts instead. Without validation groups the last weights are the result. The
+    log shows the accuracy that counts, under the name ``shown``.
     """
 
     saved: ClassVar[tuple[str, ...]] = ("best",)
@@ -88,7 +88,7 @@ class BestRound(Carry):
         return {self.shown: score}
 
     def restore(self) -> float | None:
-        """Give the model its best weights back; what they were chosen by."""
+        """Give the model its best weights back; return the accuracy that they were chosen by."""
         if not self.best:
             return None
         self.model.load_state_dict(self.best["model"])
@@ -99,9 +99,9 @@ class BestRound(Carry):
 def train_on_groups(
     model: nn.Module, train: Split, val: Split | None, found: Inferred, recipe: Optimiser, session: Session
 ) -> dict[str, Any]:
-    """GroupDRO on inferred groups, up to the round that is best for the worst one of the validation data.
+    """GroupDRO on inferred groups; the model gets the weights of the round with the best worst validation group.
 
-    What it returns are figures for the result: the size of each group, and that round's accuracy.
+    Returns figures for the result: the size of each group, and that round's accuracy.
     """
     q = GroupWeights(found.train, ETA, ADJUSTMENT, session.device)
     best = BestRound(model, val, found.val, session)

@@ -12,7 +12,7 @@ from unspur.parts.group_losses import group_means
 
 
 def slopes(logits: Tensor, y: Tensor) -> Tensor:
-    """Of each sample, how its cross-entropy changes with a scale of the logits: <softmax(z) - y, z>.
+    """How each sample's cross-entropy changes with a scale of the logits: <softmax(z) - y, z>.
 
     >>> slopes(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 2 (0.8808 - 1), and 0
     tensor([-0.2384,  0.0000])
@@ -26,10 +26,10 @@ def invariance(seen: Seen) -> Tensor:
 
 
 def soft_penalty(share: Tensor, slope: Tensor) -> Tensor:
-    """The penalty of two environments, to the first of which each sample belongs with its ``share`` (EIIL, Eq. 4).
+    """The penalty of two environments; each sample belongs to the first one with its ``share`` (EIIL, Eq. 4).
 
-    The risk of an environment is a sum over all samples, over their number: it is not divided by the environment's own
-    size, with which one sample alone would be the best environment.
+    An environment's risk is divided by the number of all samples, not by the environment's own size: otherwise a single
+    sample would be the best environment.
     """
     return (share * slope).mean().square() + ((1 - share) * slope).mean().square()
 

@@ -34,14 +34,14 @@ class Plan(NamedTuple):
 
 
 class ChosenBy(NamedTuple):
-    """By what the best is chosen."""
+    """What decides which head is the best."""
 
     rule: Rule
     of: Tensor  # the group of each validation sample
 
 
 class Cached(NamedTuple):
-    """Features of the training and the validation set, and both heads as they are at first."""
+    """Features of the training and the validation set, and both heads as they start."""
 
     x: Tensor
     targets: Tensor  # one-hot labels: (classes, samples)
@@ -53,7 +53,7 @@ class Cached(NamedTuple):
 
 
 def require_trainable(plan: Plan) -> None:
-    """Stop at settings with which no head can be trained."""
+    """Raise an error for settings with which no head can be trained."""
     for name, values in (("lams", plan.lams), ("lrs", plan.lrs), ("l2s", plan.l2s)):
         require(len(values) >= 1, f"{name} needs at least one value.")
     for lam in plan.lams:
@@ -105,8 +105,9 @@ def search(
 ) -> GridSearch:
     """Train the whole grid at once, and keep the best of all points and epochs on the validation set.
 
-    ``groups`` says what is best; without it the only point is kept as it is at the end. ``weight`` is each training
-    sample's in the cross-entropy; None: all weigh the same. Resumable: an epoch's order comes from the seed alone.
+    ``groups`` says what is best; without it the only point is kept as it is at the end. ``weight`` is the weight of
+    each training sample in the cross-entropy; None: all weigh the same. Resumable: an epoch's order comes from the seed
+    alone.
     """
     settings = plan.lams, plan.lrs, plan.l2s
     pairs = Pairs(*settings, data.student, data.teacher, momentum=plan.momentum, loss=plan.loss, sees=data.sees)
@@ -135,7 +136,7 @@ def search(
 
 
 class GridSearch:
-    """The best of a grid so far, and the best that each of its points has shown."""
+    """The best of a grid so far, and the best score of each of its points."""
 
     def __init__(self, pairs: Pairs) -> None:
         self.pairs = pairs
@@ -143,7 +144,7 @@ class GridSearch:
         self.table: list[dict[str, Any]] = [{**point._asdict(), "score": None, "epoch": None} for point in pairs.points]
 
     def look(self, epoch: int, data: Cached, groups: ChosenBy | None) -> dict[str, float]:
-        """Compare the teachers, as they are after ``epoch``, with the best so far; what to log of the best."""
+        """Compare the teachers, as they are after ``epoch``, with the best so far; return what to log of the best."""
         if groups is None or data.val_x is None:
             self._keep(0, epoch=epoch, score=None)
             return {}
@@ -171,7 +172,7 @@ class GridSearch:
         return right
 
     def give(self, teacher: nn.Module, student: nn.Module | None = None) -> None:
-        """Put the best heads into the networks; of features side by side a student's are the last."""
+        """Put the best heads into the networks; where features stand side by side, the student's come last."""
         set_head(teacher, **self.best["teacher"])
         if student is not None:
             width = head_of(student).in_features

@@ -24,20 +24,20 @@ Layers = Literal["all", "last"]  # what a method trains
 
 
 def require_strengths(l2s: Sequence[float]) -> None:
-    """Stop at strengths of L2 that are none."""
+    """Raise an error for numbers that cannot be strengths of L2."""
     require(bool(l2s), "l2s needs at least one value.")
     for l2 in l2s:
         require(l2 > 0, f"l2s must be above 0 but got {l2}.")
 
 
 def fit_plain(model: nn.Module, train: Split, l2s: Sequence[float], session: Session) -> list[Head]:
-    """A head for each strength on the features of the training images, which are found under stage ``features``."""
+    """A head for each strength on the features of the training images, which are stored as the stage ``features``."""
     x, classes = features_of(model, train, session, "features"), head_of(model).out_features
     return logistic_path(x, train.y, l2s, classes, progress=of_stage(session.progress, "plain heads"))
 
 
 class Judged(NamedTuple):
-    """Images by whose features heads are judged, as the mean over classes; without any, the first head is the best."""
+    """Images on whose features heads are judged, by the mean over classes; without images the first head is best."""
 
     x: Tensor | None
     y: Tensor
@@ -57,10 +57,10 @@ class Judged(NamedTuple):
         return 0 if self.x is None else choose("swapped", self._right(heads), self.group)
 
     def steadiest(self, heads: Sequence[Head], l2s: Sequence[float]) -> int:
-        """The head of the strongest L2 that is not worse than the best by more than the standard error of that.
+        """The head of the strongest L2 that is within one standard error of the best.
 
-        Of the difference on the same images: heads err on mostly the same ones, so that it is far better known than
-        either accuracy.
+        The standard error is that of the difference on the same images: heads err on mostly the same images, so the
+        difference is known far better than either accuracy.
         """
         if self.x is None:
             return 0

@@ -13,7 +13,7 @@ from unspur.models.base import evaluating, hooked
 
 
 def layer_named(model: nn.Module, name: str) -> nn.Module:
-    """The layer of ``model`` called ``name``; an unknown one is an error that lists those there are."""
+    """The layer of ``model`` called ``name``; the error for an unknown name lists the layers that exist."""
     layers: dict[str, nn.Module] = {key: module for key, module in model.named_modules() if key}
     if name not in layers:
         raise UnspurError(f"There is no layer '{name}'; there are: {', '.join(layers)}.")
@@ -21,19 +21,19 @@ def layer_named(model: nn.Module, name: str) -> nn.Module:
 
 
 def from_input(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The logits, and the input by which they can be differentiated."""
+    """The logits, and the input with respect to which they can be differentiated."""
     x = x.detach().requires_grad_()
     logits: Tensor = model(x)
     return logits, x
 
 
 def from_layer(model: nn.Module, layer: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The logits, and the output of ``layer`` by which they can be differentiated; no gradient passes it."""
+    """The logits, and the output of ``layer`` to differentiate them by; no gradient flows further back than that."""
     kept: list[Tensor] = []
 
     def cut(module: nn.Module, inputs: object, output: object) -> Tensor:
         kept.append(_tensor(output).detach().requires_grad_())
-        return kept[-1].clone()  # what follows may change it in place, which a leaf does not allow
+        return kept[-1].clone()  # later layers may work in place, which a leaf does not allow
 
     return _watched(model, layer, cut, x, kept)
 
@@ -44,17 +44,17 @@ def with_output(model: nn.Module, layer: nn.Module, x: Tensor) -> tuple[Tensor, 
 
     def keep(module: nn.Module, inputs: object, output: object) -> Tensor:
         kept.append(_tensor(output))
-        return kept[-1].clone()  # what follows may change it in place, and it would not be this layer's output any more
+        return kept[-1].clone()  # later layers may work in place and would overwrite this layer's output
 
     return _watched(model, layer, keep, x, kept)
 
 
 @contextlib.contextmanager
 def frozen_up_to(model: nn.Module, layer: nn.Module, x: Tensor) -> Iterator[list[nn.Module]]:
-    """Freeze, for the block, the weights of all that runs until ``layer`` has run, for which ``x`` is a sample.
+    """Freeze, for the block, the weights of everything that runs up to and including ``layer``; ``x`` is an input.
 
-    Yields the layers that have then run, which must stay in evaluation mode. Parameters that belong to none of them,
-    such as a transformer's class token, are frozen when the layer's output depends on them.
+    Yields the layers that have run by then; they must stay in evaluation mode. Parameters that belong to none of them,
+    such as a transformer's class token, are frozen if the layer's output depends on them.
     """
     ran: list[nn.Module] = []
     outputs: list[Tensor] = []

@@ -1,4 +1,4 @@
-"""Multinomial logistic regression with an L1 penalty, or drawn to where it began, solved exactly."""
+"""Multinomial logistic regression with an L1 penalty, or a penalty on the distance from its start, solved exactly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn import functional
 from unspur.errors import require
 from unspur.models.base import head_of
 
-ENOUGH = 1e-6  # a step in which no coefficient moves further ends a fit
+ENOUGH = 1e-6  # a fit ends at a step in which no coefficient moves further than this
 
 
 class Penalty(NamedTuple):
@@ -48,7 +48,7 @@ class Heads(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Means and deviations by which features are standardised; one that never changes stays as it is."""
+    """Means and deviations by which features are standardised; a constant feature stays as it is."""
 
     mean: Tensor
     deviation: Tensor
@@ -62,7 +62,7 @@ class Scale(NamedTuple):
         return (x.double() - self.mean) / self.deviation
 
     def undo(self, heads: Heads) -> Heads:
-        """The same answers from features as they are."""
+        """Heads that give the same answers from features that are not standardised."""
         weight = heads.weight / self.deviation
         return Heads(weight, heads.bias - weight @ self.mean)
 
@@ -71,7 +71,7 @@ class Scale(NamedTuple):
 def fit_heads(x: Tensor, y: Tensor, share: Tensor, start: Heads, penalty: Penalty, steps: int) -> Heads:
     """Minimise the sum of ``share`` times cross-entropy plus ``penalty``, for as many fits as ``start`` has.
 
-    Accelerated proximal gradient descent (FISTA) with a step of one over the curvature's bound, begun again whenever it
+    Accelerated proximal gradient descent (FISTA) with a step of one over the curvature's bound, restarted whenever it
     overshoots. ``share`` (fits, samples) or (samples,) sums to 1. Ends after ``steps`` at the latest. For two classes,
     two rows with an L1 penalty on both have the same minimum as one row for the difference.
     """
@@ -110,10 +110,10 @@ def _curvature(known: Tensor, share: Tensor) -> Tensor:
 
 
 def require_bias(head: nn.Linear) -> None:
-    """Stop at a last layer that could not hold what is fitted."""
+    """Raise an error for a last layer without a bias, which could not hold what is fitted."""
     require(head.bias is not None, "The last layer has no bias, which a fitted one needs; use a network that has one.")
 
 
 def zero_heads(fits: int, classes: int, x: Tensor) -> Heads:
-    """Where a fit without a beginning of its own begins."""
+    """The start of a fit that has no start of its own: zeros."""
     return Heads(x.new_zeros(fits, classes, x.shape[1]).double(), x.new_zeros(fits, classes).double())

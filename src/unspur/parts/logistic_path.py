@@ -26,8 +26,8 @@ def logistic_path(
 ) -> list[Head]:
     """A head for each strength, in the order given.
 
-    Minimises the mean cross-entropy, samples counting by ``weight``, plus l2 / 2 times the squared weights of features
-    scaled to mean 0 and deviation 1 (``weight`` counts there, too); the heads take features as they are.
+    Minimises the mean cross-entropy, in which samples count by ``weight``, plus l2 / 2 times the squared weights.
+    Features are scaled to mean 0 and deviation 1 (``weight`` counts there, too), but the heads take unscaled features.
     """
     share = torch.full_like(x[:, 0], 1 / len(x)) if weight is None else (weight / weight.sum()).to(x)
     mean = share @ x

@@ -11,7 +11,7 @@ from unspur.train.moments import Carry, Moment
 
 
 class Lookahead(Carry):
-    """After every so many steps the weights go back to where they were then, plus a share of the way since."""
+    """After every so many steps the weights go back to where that stretch began, plus a share of the way since."""
 
     saved: ClassVar[tuple[str, ...]] = ("slow",)
 

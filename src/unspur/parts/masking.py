@@ -18,14 +18,14 @@ from unspur.train.recipe import Optimiser, require_rate
 from unspur.train.schedules import Constant
 from unspur.train.session import Session
 
-LOOKED_AT, PART = 2000, 200  # images whose masks are looked at, at most, and at a time
-CELLS = 16  # rows and columns in which a mask is looked at
-RARE = 0.01  # of the pixels: where more are black, as around digits, a black hole is not seen
-UNMASKED = 1 / 3  # of the images: more of them without a mask, and much of the fine-tuning is plain training
+LOOKED_AT, PART = 2000, 200  # images whose masks are examined: at most, and at a time
+CELLS = 16  # rows and columns at which a mask is examined
+RARE = 0.01  # share of black pixels: where more are black, as around digits, a black hole is not visible
+UNMASKED = 1 / 3  # share of images: if more have no mask, much of the fine-tuning is plain training
 
 
 class HiddenFacts(TypedDict, total=False):
-    """How much is hidden, of how many images nothing is, and what the masks cost to keep."""
+    """How much is hidden, in how many images nothing is hidden, and what the masks cost to keep."""
 
     masked_fraction: float
     images_unmasked: int
@@ -44,7 +44,7 @@ class Hidden(NamedTuple):
 
     @property
     def unmasked(self) -> int:
-        """Of how many images nothing is hidden."""
+        """The number of images in which nothing is hidden."""
         return self.images if self.mask is None else int((hidden_shares(self.mask) == 0).sum())
 
     def facts(self) -> HiddenFacts:
@@ -83,15 +83,15 @@ def unmasked_warnings(left: int, images: int) -> list[str]:
 
 
 def shared_holes(mask: Mask, y: Tensor, generator: torch.Generator) -> Mask:
-    """Hide of each sample also what is hidden of one of another class: what is hidden then tells nothing of classes."""
+    """Also hide in each sample what is hidden in one of another class: then holes say nothing about the class."""
     (donors,) = donors_across_classes(y, 1, generator)
     return BothMasks(mask, mask.subset(donors))
 
 
 def telling_warnings(masked: Split) -> list[str]:
-    """A sentence if the holes alone tell the class, in images in which black is rare, so that holes are seen.
+    """A sentence if the holes alone reveal the class, in images where black is rare and holes are therefore visible.
 
-    Half of some 2,000 images give each class's mean mask, to which the masks of the other half are compared.
+    One half of some 2,000 images gives each class's mean mask; the masks of the other half are compared with these.
     """
     some = torch.arange(len(masked))[:: max(1, len(masked) // LOOKED_AT)]
     if masked.mask is None or len(masked.sample_shape) != 3 or _black(masked, some) > RARE:
@@ -107,14 +107,14 @@ def telling_warnings(masked: Split) -> list[str]:
 
 
 def _black(split: Split, index: Tensor) -> float:
-    """The share of the pixels, as they are without masks, that are black."""
+    """The share of black pixels in the images without masks."""
     plain = split.masked(None)
     dark = [(plain.batch(part).x == 0).all(1).float().mean() for part in index.split(PART)]
     return float(torch.stack(dark).mean())
 
 
 def _told_by_masks(mask: Mask, y: Tensor, index: Tensor) -> float:
-    """How many of the second half's classes the nearest mean mask of the first half names: the mean of classes."""
+    """How often the nearest mean mask of the first half names the class in the second half: the mean over classes."""
     coarse = torch.cat(
         [adaptive_avg_pool2d(mask.keep(part).unsqueeze(1), CELLS).flatten(1) for part in index.split(PART)]
     )
@@ -130,7 +130,7 @@ def _told_by_masks(mask: Mask, y: Tensor, index: Tensor) -> float:
 
 
 def require_tuning(lr: float | None, *, restart: bool) -> None:
-    """A rate that can be one, and of one epoch that goes on from ERM."""
+    """Raise an error for a number that cannot be a rate, and for a rate together with ``restart``."""
     require_rate("finetune_lr", lr)
     require(
         not (restart and lr is not None),
@@ -141,9 +141,9 @@ def require_tuning(lr: float | None, *, restart: bool) -> None:
 def fine_tune(
     model: nn.Module, masked: Split, recipe: Optimiser, lr: float | None, *, stage: str, session: Session, restart: bool
 ) -> float:
-    """One epoch on masked images, as ERM trained but at one rate: ``lr``, or the last that ERM used. Returns it.
+    """Train one epoch on masked images, by ERM's recipe at one rate: ``lr``, or ERM's last rate. Returns the rate.
 
-    With ``restart`` the whole of ERM's recipe, whose first rate is returned.
+    With ``restart`` it trains the whole of ERM's recipe and returns that recipe's first rate.
     """
     if not restart:
         erm = session.history.get("erm")

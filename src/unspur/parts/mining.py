@@ -24,7 +24,7 @@ from unspur.train.session import Session
 
 STAGE = "mining"
 NAMED = 5  # classes that a sentence names; it counts the rest
-GIVEN_UP = 0.5  # a class of which more is mined was not learned: no shortcut, whatever it is, misses most of a class
+GIVEN_UP = 0.5  # a class of which a larger share is mined was not learned: no shortcut misses most of a class
 
 
 class MinedFacts(TypedDict, total=False):
@@ -65,7 +65,7 @@ class Mined(NamedTuple):
     def warnings(self, names: Sequence[str] | None = None) -> list[str]:
         """A sentence for the classes of which nothing is mined, and one for those of which most is.
 
-        Classes are their numbers, where nobody says their ``names``.
+        Without ``names``, classes are called by their numbers.
         """
         labels: list[int] = self.y.unique().tolist()
         share = {label: float(self.train[self.y == label].double().mean()) for label in labels}
@@ -95,7 +95,7 @@ def _classes(names: Sequence[str]) -> str:
 
 
 def _require_training(recipe: Optimiser) -> None:
-    """A model that has not been trained has taken no shortcut."""
+    """Raise an error if nothing is trained: an untrained model has taken no shortcut."""
     require(recipe.epochs >= 1, f"mining.training.epochs must be at least 1 but got {recipe.epochs}.")
 
 
@@ -173,7 +173,7 @@ class _Scores(Carry):
     saved: ClassVar[tuple[str, ...]] = ("of_epoch",)
 
     def __init__(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> None:
-        self.model = model  # and not a moment's, which may compute in 16 bits
+        self.model = model  # not the moment's model, which may compute in 16 bits
         self.splits, self.session = [train] if val is None else [train, val], session
         self.of_epoch: list[Tensor] = []
 
@@ -199,7 +199,7 @@ def misclassified(
     loss: Loss = cross_entropy,
     stage: str = STAGE,
 ) -> Mined:
-    """Train a biased model in place, and take for bias-conflicting what it gets wrong."""
+    """Train a biased model in place, and take the samples that it gets wrong to be bias-conflicting."""
     train_model(model, train, recipe, stage=stage, session=session, loss=loss)
     return Mined(wrong(model, train, session), wrong(model, val, session) if val is not None else None, train.y)
 
@@ -216,7 +216,7 @@ def require_both(
     recipe: str = "mining.training",
     instead: str = ", or take another miner (mining=gce, erm or ensemble)",
 ) -> None:
-    """Stop, with what to do about it, when nothing or everything is mined: then there are no two groups to balance.
+    """Raise an error that says what to do if nothing or everything is mined: there are no two groups to balance.
 
     ``recipe`` is the setting of the biased model's training, ``instead`` what else helps.
     """

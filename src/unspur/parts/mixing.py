@@ -13,7 +13,7 @@ from unspur.train.moments import Minimised
 
 
 class Mixture(NamedTuple):
-    """Inputs, of each of which a share is the first sample's and the rest its partner's."""
+    """Mixed inputs, and the share of each that comes from the first sample; the rest comes from its partner."""
 
     x: Tensor
     share: Tensor
@@ -26,14 +26,14 @@ def beta(alpha: float) -> Tensor:
 
 
 def blended(x: Tensor, partner: Tensor, share: Tensor) -> Mixture:
-    """Both samples in all places, in shares (arXiv:1710.09412, Eq. 1)."""
+    """The weighted mean of both samples everywhere (arXiv:1710.09412, Eq. 1)."""
     return Mixture(x.lerp(x[partner], float(1 - share)), share)
 
 
 def pasted(x: Tensor, partner: Tensor, share: Tensor) -> Mixture:
     """A box of the partner in the first image, of 1 - share of its area (arXiv:1905.04899, Eq. 1 and 2).
 
-    The box lies around a random place and may stick out, which is cut off: the share is that of the pixels that count.
+    The box is centred at a random place. What sticks out of the image is cut off, and the share counts the pixels left.
     """
     height, width = x.shape[2:]
     side = float(1 - share) ** 0.5
@@ -48,7 +48,7 @@ def pasted(x: Tensor, partner: Tensor, share: Tensor) -> Mixture:
 
 
 def partners(same: Tensor, other: Tensor) -> Tensor:
-    """For each sample the place of a random one with the same value of ``same`` and another of ``other``, else its own.
+    """For each sample the place of a random one with equal ``same`` but different ``other``; its own if there is none.
 
     >>> partners(torch.tensor([0, 0, 1]), torch.tensor([5, 6, 6])).tolist()
     [1, 0, 2]
@@ -60,7 +60,7 @@ def partners(same: Tensor, other: Tensor) -> Tensor:
 
 
 def mixed(model: nn.Module, batch: Batch, partner: Tensor, mixture: Mixture) -> Minimised:
-    """Each mixture's cross-entropy with both labels, in its shares."""
+    """Each mixture's cross-entropy with both labels, weighted by their shares."""
     logits, share = model(mixture.x), mixture.share.to(batch.y.device)
     first, second = (functional.cross_entropy(logits.float(), y, reduction="none") for y in (batch.y, batch.y[partner]))
     return Minimised(share * first + (1 - share) * second, logits)

@@ -35,7 +35,7 @@ class Morphing(nn.Module):
 
 
 def with_morphing(model: Classifier, channels: int, seed: int) -> Classifier:
-    """``model`` with a mask on what its network reads, which are normalised images: hidden is what has the mean."""
+    """``model`` with a mask on its network's input, which is normalised: a hidden pixel has the mean colour."""
     channels = len(model.normalize.mean) if isinstance(model.normalize, Normalize) else channels
     with seeded(seed, "morphing"):
         model.net = nn.Sequential(Morphing(channels), model.net)
@@ -43,7 +43,7 @@ def with_morphing(model: Classifier, channels: int, seed: int) -> Classifier:
 
 
 def as_pixels(model: Classifier, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """``x`` with the channels that the network reads, and the same as it is masked: mean + mask (x - mean)."""
+    """``x`` with the channels that the network reads, and the same masked: mean + mask (x - mean)."""
     mean = model.normalize.mean if isinstance(model.normalize, Normalize) else x.new_zeros(())
     x = x.expand_as(mask)
     return x, mean + mask.float() * (x - mean)
@@ -52,8 +52,8 @@ def as_pixels(model: Classifier, x: Tensor, mask: Tensor) -> tuple[Tensor, Tenso
 def ssim(a: Tensor, b: Tensor, window: int) -> Tensor:
     """The structural similarity of images a and b, -1 to 1: the mean over windows and channels (Wang et al., 2004).
 
-    Of each window l(a, b) cs(a, b), with l = (2 m_a m_b + C1) / (m_a^2 + m_b^2 + C1) of the means and cs =
-    (2 c_ab + C2) / (v_a + v_b + C2) of covariance and variances. Windows are even, half a window apart.
+    Each window gives l(a, b) cs(a, b), with l = (2 m_a m_b + C1) / (m_a^2 + m_b^2 + C1) from the means and cs =
+    (2 c_ab + C2) / (v_a + v_b + C2) from covariance and variances. Windows are even, half a window apart.
 
     >>> x = torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     >>> float(ssim(x, x, 4)), float(ssim(x, 1 - x, 4)) < 0

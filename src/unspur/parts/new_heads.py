@@ -1,4 +1,4 @@
-"""A network with another last layer: for attributes in place of classes, or for several answers."""
+"""A network with another last layer: for attributes instead of classes, or for several answers."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from unspur.train.moments import Carry, Minimised, Moment
 
 
 class Sides(NamedTuple):
-    """Of each class: how badly it is covered, and how far others are taken for it."""
+    """For each class: how badly it is covered, and how much other classes are mistaken for it."""
 
     missed: Tensor
     mistaken: Tensor
@@ -31,8 +31,9 @@ def sides(logits: Tensor, y: Tensor) -> Sides:
 class Multipliers(Carry):
     """The multipliers lambda and the slacks phi of Eq. 9, and the loss that they give.
 
-    Multipliers begin at mu, where they are to end, and slacks at the first batch's own mistakes, so that nothing pushes
-    the multipliers at first. With a slack far above all mistakes they would fall to 0 and be off in a short training.
+    Multipliers begin at mu, where they should end. Slacks begin at the first batch's own mistakes, so that nothing
+    pushes the multipliers at first. With a slack far above all mistakes, multipliers would fall to 0, which switches
+    them off for the rest of a short training.
     """
 
     saved: ClassVar[tuple[str, ...]] = ("lam", "slack")

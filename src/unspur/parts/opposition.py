@@ -13,7 +13,7 @@ Distance = Literal["mse", "l1"]
 
 
 def scalar_of(logits: Tensor, y: Tensor, scalar: Scalar) -> Tensor:
-    """The number of each sample that Eq. 1 differentiates: s(x).
+    """The number that Eq. 1 differentiates for each sample: s(x).
 
     'logit' is the largest logit, 'probability' the largest probability, 'label' the logit of the label.
 

@@ -10,7 +10,7 @@ from unspur.models.base import head_of, hooked
 
 
 class Both(NamedTuple):
-    """What the two networks make of the same inputs."""
+    """The outputs of the two networks for the same inputs."""
 
     kept: Tensor  # logits
     helper: Tensor
@@ -19,7 +19,7 @@ class Both(NamedTuple):
 
 
 class Pair(nn.Module):
-    """A network that is kept, which is the one that answers, and a helper that is run beside it in training."""
+    """A network that is kept and gives the answers, and a helper that runs beside it in training."""
 
     def __init__(self, kept: nn.Module, helper: nn.Module) -> None:
         super().__init__()
@@ -27,17 +27,17 @@ class Pair(nn.Module):
 
     @property
     def networks(self) -> tuple[nn.Module, nn.Module]:
-        """Both, of which a pass in evaluation mode calls one."""
+        """Both networks; a pass in evaluation mode calls only one of them."""
         return self.kept, self.helper
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
-            self.helper(x)  # for `both`, which listens: so that whatever wraps the pair runs both
+            self.helper(x)  # `both` hooks into this: any wrapper of the pair then runs both networks
         logits: Tensor = self.kept(x)
         return logits
 
     def both(self, model: nn.Module, x: Tensor) -> Both:
-        """What both make of ``x``, from one pass of ``model``, the pair or what wraps it, in training mode."""
+        """Both outputs for ``x``, from one pass in training mode of ``model``: the pair or a wrapper around it."""
         heads = head_of(self.kept), head_of(self.helper)
         caught: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 

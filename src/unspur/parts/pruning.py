@@ -39,7 +39,7 @@ class _Sample(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, theta: Tensor, temperature: float) -> Tensor:
-        # The difference of two Gumbel variables is logistic: one uniform number a weight is enough. In place, because
+        # The difference of two Gumbel variables is logistic: one uniform number per weight is enough. In place, because
         # on a CPU new memory costs more than the arithmetic.
         soft = torch.rand_like(theta).logit_().add_(theta)
         kept = weight * (soft > 0)
@@ -56,11 +56,11 @@ class _Sample(torch.autograd.Function):
 
 
 class Gate(nn.Module):
-    """Keeps each weight with probability sigmoid(theta): sampled anew at each training pass, ``theta > 0`` otherwise.
+    """Keeps each weight with probability sigmoid(theta), sampled at each training pass; in evaluation if theta > 0.
 
-    The sample is hard (0 or 1), its gradient that of the Gumbel-sigmoid at ``temperature``. It comes from torch's
-    global generator, as dropout's does. The weight itself gets no gradient. The authors' code applies the sigmoid
-    twice, which never lets the probability fall below one half.
+    The sample is hard (0 or 1), its gradient that of the Gumbel-sigmoid at ``temperature``. Samples come from torch's
+    global generator, as dropout's do. The weight itself gets no gradient. The authors' code applies the sigmoid twice,
+    which never lets the probability fall below one half.
     """
 
     def __init__(self, weight: Tensor, start: float = 1.5, temperature: float = 1.0) -> None:
@@ -114,7 +114,7 @@ def kept_ratio(masks: Masks) -> float:
     return sum(int(mask.sum()) for mask in masks.values()) / sum(mask.numel() for mask in masks.values())
 
 
-NEARLY_ALL = 0.99  # of the weights: with more of them kept, pruning cannot have done much
+NEARLY_ALL = 0.99  # share of the weights: if more are kept, pruning cannot have done much
 PRUNE_MORE = "to prune more, raise masks.steps, masks.lr or masks.l1, or lower masks.start"
 
 
@@ -151,9 +151,9 @@ def prune(model: nn.Module, masks: Masks) -> None:
 
 @contextlib.contextmanager
 def pruned(model: nn.Module, masks: Masks) -> Iterator[None]:
-    """Prune ``model`` and hold those weights at zero while it is trained in the block, whatever optimiser does it.
+    """Prune ``model`` and hold the pruned weights at zero while it trains in the block, with any optimiser.
 
-    They are set to zero after each step: without a gradient, a preconditioner that mixes weights would move them still.
+    They are set to zero after each step: even without a gradient, a preconditioner that mixes weights would move them.
     """
     held = {name: mask.to(model.get_parameter(name).device) for name, mask in masks.items()}  # once, not at each step
     prune(model, held)

@@ -22,7 +22,7 @@ from unspur.train.session import Session
 
 
 class Joined(NamedTuple):
-    """Two sources, one after the other; neither is read whole."""
+    """Two sources, one after the other; neither is read as a whole."""
 
     first: Source
     second: Source
@@ -51,10 +51,11 @@ def attribute_of(split: Split) -> Tensor:
 
 
 def confident(chance: Tensor, y: Tensor, labelled: Tensor, least: float) -> Tensor:
-    """Which samples without attributes count as what they seem to be, given the *probabilities* of attributes.
+    """Which samples get their predicted attribute as a label, given the *probabilities* of attributes.
 
-    ``labelled`` counts the batch's labelled samples of each (label, attribute). Of the smallest such group all that
-    are as sure as ``least`` count; of the others the surest, until the groups are as large, and none that is less sure.
+    ``labelled`` counts the batch's labelled samples of each (label, attribute) group. A sample must have at least the
+    probability ``least``. In the smallest group all such samples count; in the others the surest of them, until the
+    group is as large as the smallest one has become.
     """
     sure, guess = chance.max(1)
     attributes = labelled.shape[1]
@@ -73,7 +74,7 @@ def confident(chance: Tensor, y: Tensor, labelled: Tensor, least: float) -> Tens
 
 
 def spreading(y: Tensor, attribute: Tensor, known: Tensor, count: int, least: float) -> Objective:
-    """Cross-entropy of labelled attributes, plus that of what others seem to be, where that is sure."""
+    """Cross-entropy of labelled attributes, plus that of other samples' predicted attributes where these are sure."""
     classes = int(y.max()) + 1
 
     def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
@@ -94,9 +95,9 @@ def spreading(y: Tensor, attribute: Tensor, known: Tensor, count: int, least: fl
 def pseudo_attributes(
     model: nn.Module, train: Split, val: Split, folds: int, least: float, recipe: Optimiser, session: Session
 ) -> Tensor:
-    """The attribute of each training sample, predicted by a model that learnt without its fold.
+    """The attribute of each training sample, predicted by a model that was trained without its fold.
 
-    Half of the validation data teaches, the other half chooses the round, by its worst group.
+    Half of the validation data is trained on; the other half chooses the round, by its worst group.
     """
     attribute, group = attribute_of(val), groups_of(val).id
     count, seed = int(attribute.max()) + 1, session.seed

@@ -5,11 +5,11 @@ Each rule of ``Rule`` divides the validation samples into groups:
 - ``worst_group``: by label and attributes, which somebody must have labelled; the worst group counts (ULE, section 4).
 - ``worst_class``: by label alone; the worst class counts.
 - ``mined_group``: by label and by whether a biased model is right, since a shortcut misleads where it is wrong; the
-  mean over groups counts. Not the worst: among what a model gets wrong there are wrong labels, too.
+  mean over groups counts. Not the worst: wrong labels are among a model's mistakes, too.
 - ``mean``: all samples are one group.
-- ``swapped`` and ``swapped_worst``: by label, the samples being images whose cue was swapped in from another class
-  (parts/swapping.py), conflicting images made to order; the mean over classes counts, or the worst. Choose on other
-  copies than were trained on: what was trained on them is better there than elsewhere.
+- ``swapped`` and ``swapped_worst``: by label. The samples are images whose cue was swapped in from another class
+  (parts/swapping.py): conflicting images made to order. The mean over classes counts, or the worst class. Choose on
+  other copies than those trained on: a model is better on copies that it was trained on.
 
 ``BestOnMined`` chooses among the weights of one training.
 """
@@ -33,13 +33,13 @@ Rule = Literal[GroupRule, "swapped", "swapped_worst"]
 BY_LABEL: tuple[Rule, ...] = ("worst_class", "swapped", "swapped_worst")
 BY_MEAN: tuple[Rule, ...] = ("mined_group", "swapped")
 
-FEW = 10  # a group that was mined and has fewer samples is more likely to hold wrong labels than a shortcut's victims
+FEW = 10  # a mined group with fewer samples more likely holds wrong labels than samples that a shortcut misleads
 
 
 def validation_groups(rule: Rule, val: Split, biased_wrong: Tensor | None = None) -> Tensor:
     """The group of each validation sample, from 0; -1 for one that counts in no group.
 
-    ``biased_wrong`` tells, for ``mined_group``, which samples a biased model gets wrong.
+    ``biased_wrong`` says, for ``mined_group``, which samples a biased model gets wrong.
     """
     if not len(val):
         raise UnspurError("There is no validation data to choose on; hold some out, or name one setting only.")
@@ -111,8 +111,9 @@ def scores(rule: Rule, correct: Tensor, group: Tensor) -> Tensor:
 
 
 def choose(rule: Rule, correct: Tensor, group: Tensor) -> int:
-    """The candidate with the highest score; of equal ones that with the best mean over groups, then accuracy, then the
-    first. Of a hundred groups the worst is often at zero for all candidates, and the accuracy praises the shortcut.
+    """The candidate with the highest score; ties go to the best mean over groups, then to accuracy, then to the first.
+
+    With a hundred groups the worst is often at zero for all candidates, and accuracy alone would favour the shortcut.
 
     >>> a, b, c = [True, True, False, False], [True, True, True, False], [True, False, True, False]
     >>> choose("worst_group", torch.tensor([a, b, c]), torch.tensor([0, 0, 1, 1]))  # 0, 0.5, 0.5; then 0.75 against 0.5
@@ -127,7 +128,7 @@ def choose(rule: Rule, correct: Tensor, group: Tensor) -> int:
 
 
 def val_scores(model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> dict[str, float]:
-    """Accuracy and loss on the mined and the other samples of a validation set; on all if there are no two groups."""
+    """Accuracy and loss on the mined and on the other validation samples; on all of them if either group is empty."""
     if val is None or not len(val):
         return {}
     return _group_means(*_losses_and_hits(model, val, session), mined)
@@ -152,13 +153,13 @@ def _group_means(losses: Tensor, hits: Tensor, mined: Tensor | None) -> dict[str
     }
 
 
-ENOUGH = 20  # mined samples: by one half weights are chosen, by the other they are tested, and ten are few for either
+ENOUGH = 20  # mined samples: one half chooses the weights, the other tests them, and ten are few for either
 CHOOSING, TESTING = slice(0, None, 2), slice(1, None, 2)  # mined samples by their places
-LEVEL = 1.645  # standard errors that chance exceeds once in twenty, on one side, where the deviation is known
+LEVEL = 1.645  # standard errors that chance exceeds one time in twenty (one-sided, known deviation)
 
 
 def level_of(n: int) -> float:
-    """The same where the deviation is that of ``n`` samples: the 95 % quantile of Student's t (Fisher's expansion).
+    """``LEVEL`` for a deviation estimated from ``n`` samples: the 95 % quantile of Student's t (Fisher's expansion).
 
     >>> [round(level_of(n), 2) for n in (10, 20, 1000)]  # tables of t: 1.83, 1.73, 1.65
     [1.83, 1.73, 1.65]
@@ -193,11 +194,11 @@ class Selection(TypedDict, total=False):
 
 
 class BestOnMined(Carry):
-    """Remembers the weights with the lowest loss on mined samples of a validation set, of equal ones the first.
+    """Remembers the weights with the lowest loss on mined samples of a validation set; the first of equal ones.
 
-    Every other mined sample chooses; the rest tests what was chosen, since the best of twenty looks better than it is
-    on what it was chosen by. Samples that were not mined have no say: what is better on them may be the shortcut. Needs
-    no group labels.
+    Every other mined sample is used to choose, the rest to test the choice: the best of twenty looks better than it is
+    on the samples that chose it. Samples that were not mined do not count: weights that are better on them may just
+    follow the shortcut. Needs no group labels.
     """
 
     saved: ClassVar[tuple[str, ...]] = ("best",)
@@ -225,8 +226,8 @@ class BestOnMined(Carry):
     def restore(self, before: nn.Module | None = None) -> Selection:
         """Give the model its best weights back and say how they were chosen.
 
-        If these are not clearly better than those of ``before``, the model as it was before all steps, it gets the
-        latter back: mined samples are few, 23 of 5,000 on Colored MNIST at 0.5 %, and the mean may turn on one of them.
+        If these are not clearly better than the weights of ``before``, the model before all steps, it gets those back
+        instead: mined samples are few (23 of 5,000 on Colored MNIST at 0.5 %), and one of them may decide the mean.
         """
         if self.best is None:
             return {"by": "the last step", "why": self._why_not() or "The training had no step."}

@@ -20,10 +20,10 @@ Scale = Literal["none", "equal"]
 
 
 def new_student(arch: str | None, teacher: nn.Module, train: Split, seed: int, weights: str | None = None) -> nn.Module:
-    """A student for ``teacher``: of ``arch``, or a copy of the teacher whose head is drawn anew.
+    """A student for ``teacher``: of ``arch``, or a copy of the teacher with a new random head.
 
-    It begins with ``weights``, as `arch.weights` names them (None: the architecture's default), and normalises its
-    input as these were trained, else as the teacher does, if that is possible.
+    It begins with ``weights``, as `arch.weights` names them (None: the architecture's default). It normalises its input
+    as these weights were trained; without weights as the teacher does, if that is possible.
     """
     seed = derive(seed, "student")
     if arch is None:

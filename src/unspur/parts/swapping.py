@@ -1,4 +1,4 @@
-"""Copies of images whose cue comes from an image of another class: made when they are asked for, the same each time."""
+"""Copies of images with the cue of an image of another class: made when they are read, and the same each time."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Exchange(Change, Protocol):
     """A change that says which donors it needs."""
 
     def donors(self, split: Split, copies: int, share: float | None, generator: torch.Generator) -> Tensor:
-        """For each sample of ``split`` so many donors, (copies, samples).
+        """``copies`` donors for each sample of ``split``: (copies, samples).
 
-        Copies are so large a ``share`` of what is trained on; None: they are to mislead, not to be trained on.
+        ``share`` is the share of copies in what is trained on; None: copies are made to mislead, not to train on.
         """
         ...
 
@@ -54,7 +54,7 @@ class CueExchange:
         return images[:, :1] if grey else images
 
     def donors(self, split: Split, copies: int, share: float | None, generator: torch.Generator) -> Tensor:
-        """Images of other classes; of marks that images may lack, images with one and without, whatever the class."""
+        """Images of other classes; for marks that images may lack, images with and without one, whatever the class."""
         marks = [cue for cue in self.cues if may_lack(cue)]
         if not marks:
             return donors_across_classes(split.y, copies, generator, share)
@@ -65,7 +65,7 @@ class CueExchange:
 
 @dataclass(frozen=True, eq=False)
 class MaskExchange:
-    """What a mask hides of an image, from the same place of the donor."""
+    """What a mask hides in an image is replaced by the same place of the donor."""
 
     mask: Mask
 
@@ -84,7 +84,7 @@ def may_lack(cue: Cue) -> bool:
 
 
 def showing(cues: Sequence[Cue], images: Source) -> Tensor:
-    """(n,) whether any of the cues is to be seen in each image (bytes)."""
+    """(n,) whether any of the cues is visible in each image (bytes)."""
     parts = []
     for index in torch.arange(images.shape[0]).split(READ):
         pictures = images[index].expand(-1, 3, -1, -1).float() / 255
@@ -138,7 +138,7 @@ class SwappedImages:
 
 
 def require_images(split: Split) -> None:
-    """Cues are of images in bytes, with one or three channels, and come from another class."""
+    """Raise an error unless ``split`` has images in bytes, with one or three channels, of several classes."""
     shape = tuple(split.sample_shape)
     require(
         len(shape) == 3 and shape[0] in (1, 3) and split.x.dtype == torch.uint8,
@@ -151,10 +151,11 @@ def require_images(split: Split) -> None:
 
 
 def donors_across_classes(y: Tensor, copies: int, generator: torch.Generator, share: float | None = None) -> Tensor:
-    """For each sample so many donors, (copies, samples): first another class, each as likely, then any of its samples.
+    """``copies`` donors for each sample, (copies, samples): a random other class, then a random sample of that class.
 
-    Where copies are so large a ``share`` of what is trained on that the cues of other classes would be the more likely
-    ones, some donors are of the sample's own class, so many that every class's cue is as likely with each label.
+    If the ``share`` of copies in the training data is so large that a sample's own cue would be less likely than those
+    of other classes, some donors are of its own class: just enough to make every class's cue equally likely with each
+    label.
 
     >>> y = torch.tensor([0, 0, 1, 2])
     >>> bool((y[donors_across_classes(y, 5, torch.Generator())] != y).all())
@@ -177,10 +178,10 @@ def donors_across_classes(y: Tensor, copies: int, generator: torch.Generator, sh
 
 
 def donors_with_and_without(shows: Tensor, y: Tensor, copies: int, share: float, generator: torch.Generator) -> Tensor:
-    """For each sample so many donors, (copies, samples), of which about half show a mark, however few samples do.
+    """``copies`` donors for each sample, (copies, samples); about half show a mark, however few samples do.
 
     Donors of another class would hardly ever show a mark that few images have. A class whose own samples show it more
-    often gets fewer such donors: with so large a ``share`` of copies the mark is as likely with every label.
+    often gets fewer such donors: with this ``share`` of copies the mark is equally likely with every label.
 
     >>> shows, y = torch.tensor([True] * 2 + [False] * 8), torch.tensor([0] * 5 + [1] * 5)  # 0.4 of class 0 show it
     >>> donors = donors_with_and_without(shows, y, 2000, 0.5, torch.Generator().manual_seed(0))
@@ -199,9 +200,9 @@ def donors_with_and_without(shows: Tensor, y: Tensor, copies: int, share: float,
 def with_copies(
     split: Split, exchange: Exchange, copies: int, seed: int, *, share: float | None = None, originals: bool = True
 ) -> Split:
-    """The samples of ``split``, behind them ``copies`` of each in the same order; nothing is known of their groups.
+    """The samples of ``split``, followed by ``copies`` of each in the same order; their groups are unknown.
 
-    ``share``: how much copies count where they are trained on; None: they are to mislead.
+    ``share``: the share of copies in what is trained on; None: copies are made to mislead, not to train on.
     """
     own = torch.arange(len(split))
     donors = exchange.donors(split, copies, share, stream(seed, "donors"))
@@ -212,7 +213,7 @@ def with_copies(
 
 
 def usual_share(classes: int) -> float:
-    """The share of copies at which a cue says nothing: each class's cue is then as likely with every label.
+    """The share of copies at which a cue says nothing: each class's cue is then equally likely with every label.
 
     >>> usual_share(2), usual_share(10)
     (0.5, 0.9)
@@ -222,7 +223,7 @@ def usual_share(classes: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class OneOfEach(Passes):
-    """Every image once an epoch, as it is or as one of its copies, which are drawn for each epoch again."""
+    """Every image once per epoch, either unchanged or as one of its copies; which one is drawn again in each epoch."""
 
     counts: ClassVar[str] = "epoch"
     copies: int = 1

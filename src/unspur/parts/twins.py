@@ -19,7 +19,10 @@ from unspur.train.session import Session
 
 
 class Relabelled(Carry):
-    """The labels that both twins learn from, which change for good where the twin that does not is sure of another."""
+    """The labels that the twins learn from; a label changes for good where the twin that does not learn it disagrees.
+
+    It does so with ``flip_chance`` of that twin's largest probability.
+    """
 
     saved: ClassVar[tuple[str, ...]] = ("y",)
 
@@ -40,7 +43,7 @@ class Relabelled(Carry):
 
 
 def flip_chance(top: Tensor, classes: int) -> Tensor:
-    """(p - 1/K) K / (K - 1): 0 for the largest probability of a twin that knows nothing, 1 for one that is certain.
+    """(p - 1/K) K / (K - 1) of a twin's largest probability: 0 for a twin that knows nothing, 1 for a certain one.
 
     >>> flip_chance(torch.tensor([0.25, 0.625, 1.0]), 4)
     tensor([0.0000, 0.5000, 1.0000])
@@ -55,7 +58,7 @@ def class_balanced(logits: Tensor, y: Tensor) -> Tensor:
 
 
 class Found(NamedTuple):
-    """What twins found with one rate."""
+    """What the twins found at one rate."""
 
     rate: float
     mined: Mined  # where either twin is wrong about the original label
@@ -71,7 +74,7 @@ class Found(NamedTuple):
 def train_twins(
     pair: Pair, train: Split, val: Split | None, coin: Tensor, recipe: Optimiser, stage: str, session: Session
 ) -> Found:
-    """Train both twins, the samples where ``coin`` is true being the kept one's, and cross-check them."""
+    """Train both twins and cross-check them; the kept one learns from the samples where ``coin`` is true."""
     labels, own = Relabelled(train.y, session.device), coin.to(session.device)
 
     def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:

@@ -19,15 +19,16 @@ BATCHES = 50  # at most, and no more than a pass over the samples has
 
 @torch.no_grad()
 def settle_batch_norm(model: nn.Module, place: Place, order: Order, batches: int = BATCHES) -> bool:
-    """Measure the means and variances of ``model``'s batch norm again, on training batches; whether it has any.
+    """Measure the means and variances of ``model``'s batch norm again, on training batches; return whether it has any.
 
-    What training leaves is a running mean over weights that were still changing, and over few steps it is mostly what
-    it began with: at EfficientNet's momentum of 0.01 two thirds of it after 40 steps. Here each is the mean over up to
-    ``batches`` batches, as ``order`` draws them from the stage's own masked and augmented images, of the weights as
-    they are now; all else is in evaluation mode, as it will be. The batches depend on the seed and the stage alone.
+    Training leaves running means over weights that were still changing. After few steps they are mostly their initial
+    values: at EfficientNet's momentum of 0.01, two thirds of those remain after 40 steps. Here each statistic is the
+    mean over up to ``batches`` batches, computed with the current weights. ``order`` draws the batches from the stage's
+    own masked and augmented images; they depend on the seed and the stage alone. Everything else is in evaluation mode,
+    as it will be later.
 
-    Frozen layers keep what they have, and so do those that a pass does not reach. A model of several networks, of which
-    it only calls one, names all as ``networks``.
+    Frozen layers keep their statistics, and so do layers that a pass does not reach. A model that holds several
+    networks but calls only one of them lists all of them as ``networks``.
     """
     session, batches = place.session, min(batches, math.ceil(len(place.split) / place.batch_size))
     model.to(session.device)
@@ -60,7 +61,7 @@ def _measuring(layers: list[nn.modules.batchnorm._BatchNorm]) -> Iterator[None]:
         if not seen[layer]:
             layer.reset_running_stats()
         seen[layer] += len(inputs[0])
-        layer.momentum = len(inputs[0]) / seen[layer]  # so that a short last batch does not count like a whole one
+        layer.momentum = len(inputs[0]) / seen[layer]  # a short last batch counts less than a whole one
 
     momenta = [layer.momentum for layer in layers]
     handles = [layer.register_forward_pre_hook(weigh) for layer in layers]

@@ -1,4 +1,4 @@
-"""A dead network: no input reaches its head any more, so that it gives one answer whatever it is shown, for ever."""
+"""A dead network: no input reaches its head any more, so it predicts the same for every input, for ever."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from unspur.data.base import Split
 from unspur.errors import UnspurError
 from unspur.models.base import evaluating, with_features
 
-ROUNDS = 2  # at whose ends it must be dead: momentum may carry weights on for a while, and back to life
+ROUNDS = 2  # rounds in a row that must end with a dead network: momentum may still bring the weights back to life
 
 
 @torch.no_grad()
 def is_dead(model: nn.Module, split: Split, trained: Sequence[nn.Parameter], device: torch.device) -> bool:
     """Whether the last step gave the first weights no gradient, and all of ``split`` has the same features.
 
-    Either alone is harmless: where every answer is certain and right the gradient is zero too, and a head that begins
-    with zeros gives one answer at first. Only what passes the first test costs more than a look at one gradient.
+    Either alone is harmless: the gradient is also zero where every answer is certain and right, and a head that begins
+    with zeros gives one answer at first. The features are computed only if the gradient is zero.
     """
     first = trained[0].grad if trained else None
     if first is None or first.any():
@@ -32,6 +32,6 @@ def is_dead(model: nn.Module, split: Split, trained: Sequence[nn.Parameter], dev
                 known = features[:1] if known is None else known
                 if not torch.equal(features, known.expand_as(features)):
                     return False
-    except UnspurError:  # it has no head
+    except UnspurError:  # the model has no head
         return False
     return len(split) > 1

@@ -28,13 +28,13 @@ from unspur.train.sharpness import ascended
 PASSES = Passes()
 
 
-# An objective must be pure: what it returns may depend on its arguments, on torch's random state and on what is carried
-# along, and it changes none of these (ASAM calls it twice a step). What changes belongs into a Carry.
+# An objective must be pure: its result may depend on its arguments, on torch's random state and on what is carried
+# along, and it must change none of these (ASAM calls it twice per step). State that changes belongs in a Carry.
 Objective = Callable[[nn.Module, Batch, int], Minimised]
 
 
 def classify(loss: Loss) -> Objective:
-    """The mean of a loss of logits and labels."""
+    """An objective that minimises the mean of ``loss``, a loss of logits and labels."""
 
     def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
         logits = model(batch.x)
@@ -58,10 +58,10 @@ def train(
     """Train ``model`` in place on ``split``, saving a checkpoint after each round and resuming from the last one.
 
     Without an ``objective`` the mean of ``loss`` is minimised; stop rules look at ``loss`` in any case. ``order`` says
-    which samples come when, ``carry`` what lives through the training beside the model. A loss that is not finite
-    raises Diverged. Works on several devices where the objective's loss is one value a sample. Batch norm is measured
-    again at the end, and at that of each round in which evaluation mode decides something. A network that died is
-    not trained further, and the session is told.
+    which samples come when, ``carry`` holds the state that changes with the training beside the model. A loss that is
+    not finite raises Diverged. Training on several devices requires an objective whose loss is one value per sample.
+    Batch norm is measured again at the end of training, and at the end of each round after which something is decided
+    in evaluation mode. A network that died is not trained further, and the session records why.
     """
     if not len(split):
         raise UnspurError(f"There is nothing to train on: the training set of stage '{stage}' is empty.")
@@ -97,7 +97,7 @@ def train(
             "which means that no image reaches its last layer any more; lower the learning rate."
         )
     model.eval()
-    if not _answers(model, split, session):  # the last step's weights have had no loss that could tell
+    if not _answers(model, split, session):  # no loss was computed with the last step's weights
         raise Diverged(stage, sum(steps[: at.round]))
 
 
@@ -149,7 +149,7 @@ def _answers(model: nn.Module, split: Split, session: Session) -> bool:
 
 @dataclass
 class _Sums:
-    """Sums over a round's samples, of which the log shows the means."""
+    """Sums over a round's samples; the log shows their means."""
 
     device: torch.device
     size: int = 0
@@ -179,7 +179,7 @@ class _Stage(NamedTuple):
     trained: list[nn.Parameter]
 
     def round(self, number: int, module: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
-        """One round; the running means and the rate."""
+        """Train one round; return the running means and the rate."""
         split, _, stage, session = self.place
         fabric, sums = session.fabric, _Sums(session.device)
         first, count, all_steps = sum(self.steps[:number]), self.steps[number], sum(self.steps)
@@ -200,11 +200,11 @@ class _Stage(NamedTuple):
         return sums.means(fabric) | {"lr": optimiser.param_groups[0]["lr"]}
 
     def settle(self, model: nn.Module, rounds: int) -> bool:
-        """Measure batch norm after so many rounds, on no more batches than these had."""
+        """Measure batch norm after ``rounds`` rounds, on no more batches than they had."""
         return settle_batch_norm(model, self.place, self.order, min(BATCHES, sum(self.steps[:rounds])))
 
     def _epoch(self, step: int) -> float:
-        """How far schedules are that count epochs, where the order counts steps."""
+        """``step`` as a number of epochs, for schedules that count epochs where the order counts steps."""
         return self.recipe.epochs * step / sum(self.steps)
 
     def _step(
@@ -224,13 +224,13 @@ class _Stage(NamedTuple):
         return found.detached()
 
     def _mean(self, found: Minimised, size: int) -> Tensor:
-        # DDP averages the ranks' gradients; scaled so, their average is that of the whole batch's mean loss.
+        # DDP averages the ranks' gradients. With this scale the average is the gradient of the whole batch's mean loss.
         ranks = self.place.session.fabric.world_size
         return found.loss.sum() * (ranks / size) if found.loss.ndim else found.loss
 
     def _backward(self, loss: Tensor) -> None:
         fabric = self.place.session.fabric
-        # To the weights alone: an objective may have made the input differentiable, whose gradient nobody needs here.
+        # For the weights alone: an objective may have made the input differentiable, and nobody needs that gradient.
         only: dict[str, Any] = {"inputs": self.trained} if fabric.world_size == 1 else {}
         fabric.backward(loss, **only)
 
@@ -251,8 +251,8 @@ def reaching(
 ) -> tuple[float, float] | None:
     """Accuracy and mean loss of ``model`` on ``split`` if ``recipe`` has stop rules and they meet them, else None.
 
-    A round's running figures are of weights that were still changing, so the samples are gone through again, but only
-    as long as those to come can still make up for those seen: at a rule of 100 %, up to the first wrong one.
+    A round's running figures come from weights that were still changing, so the samples are evaluated again. This ends
+    as soon as the remaining samples can no longer meet the rules: for a rule of 100 %, at the first wrong sample.
     """
     right, total, n = float(len(split)), 0.0, len(split)
     if not recipe.reached(1.0, 0.0):  # there are no rules
@@ -273,9 +273,9 @@ def outputs(
     batch_size: int = 250,
     progress: Done | None = None,
 ) -> Iterator[tuple[Batch, Tensor]]:
-    """Each batch of ``split`` in order with the model's logits, in evaluation mode; the mode is put back.
+    """Each batch of ``split`` in order with the model's logits, in evaluation mode; the mode is restored afterwards.
 
-    Batches are small, since what stays in a CPU's cache is faster.
+    Batches are small: those that fit into a CPU's cache are faster.
     """
     was_training = model.training
     model.eval()

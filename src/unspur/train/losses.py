@@ -22,7 +22,7 @@ def generalised_cross_entropy(q: float) -> Loss:
     """(1 - p^q) / q, where p is the probability of the label (DCWP, Eq. 13).
 
     With q = 1 it is 1 - p; as q falls to 0 it becomes cross-entropy. Its gradient is that of cross-entropy times p^q:
-    what the model cannot explain easily hardly counts.
+    samples that the model cannot explain easily hardly count.
     """
 
     def loss(logits: Tensor, batch: Batch) -> Tensor:
@@ -44,7 +44,7 @@ def confident_cross_entropy(threshold: float) -> Loss:
 def focal(gamma: float) -> Loss:
     """(1 - p)^gamma times cross-entropy, where p is the probability of the label (arXiv:1708.02002, Eq. 4).
 
-    With gamma = 0 it is cross-entropy. What the model explains well hardly counts.
+    With gamma = 0 it is cross-entropy. Samples that the model explains well hardly count.
     """
 
     def loss(logits: Tensor, batch: Batch) -> Tensor:

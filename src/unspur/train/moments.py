@@ -1,4 +1,4 @@
-"""What a step of a training finds, who may look at it, and what may change with it."""
+"""What a training step computes, who may look at it, and what state may change with it."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ class Carry:
     judges: ClassVar[bool] = False  # whether something is decided by how ``figures`` finds the model in evaluation mode
 
     def see(self, moment: Moment) -> None:
-        """Change after a step; the only place where a training may change anything but its model."""
+        """Update after a step. This is the only place where a training may change anything other than its model."""
 
     def figures(self) -> Mapping[str, Any]:
-        """What the line of the log shows that a round ends with."""
+        """Figures for the line of the log that ends a round."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """All that has changed."""
+        """Everything that has changed, for the checkpoint."""
         return {name: getattr(self, name) for name in self.saved}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Be as when ``state`` was taken."""
+        """Restore what ``state`` returned."""
         for name, value in state.items():
             setattr(self, name, value)
 
 
 class Observer(Protocol):
-    """Looks on at every step whose samples' losses are known, and has no influence on it."""
+    """Watches every step for which each sample's loss is known; the training does not depend on it."""
 
     def see(self, moment: Moment) -> None:
         """Look at one step."""

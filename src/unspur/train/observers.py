@@ -16,11 +16,11 @@ from unspur.train.moments import Moment, Observer
 class Dynamics:
     """Follows losses by alignment, their ratio, and norms; the training does not depend on it.
 
-    It reads the attributes of the split that is trained on; without any, only norms are followed. Figures of an epoch:
-    ``loss_ratios`` (the share of a batch's loss that its conflicting samples had, step by step; null without loss),
+    It reads the attributes of the training split; without any, it only follows norms. Figures of an epoch:
+    ``loss_ratios`` (the conflicting samples' share of each batch's loss, step by step; null without loss),
     ``loss_ratio`` (the largest of them), ``aligned_loss`` and ``conflicting_loss`` (means over the epoch's samples),
     ``logit_norm`` (mean), ``parameter_norm`` (at the end). Losses are those that are minimised, such as focal losses.
-    On several devices they are those of the first one's part of each batch.
+    On several devices they cover only the first device's part of each batch.
     """
 
     def __init__(self, train: Split) -> None:

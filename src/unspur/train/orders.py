@@ -39,8 +39,8 @@ class Drawn(NamedTuple):
 class Order(Protocol):
     """A training goes in rounds; after each it writes a line to the log, saves a checkpoint and may stop.
 
-    What a round sees comes from the session's seed, the stage and the round's number alone, so that a training that is
-    resumed repeats an interrupted round exactly.
+    The samples of a round depend on the session's seed, the stage and the round's number alone, so a resumed training
+    repeats an interrupted round exactly.
     """
 
     @property
@@ -70,7 +70,7 @@ def epoch_batches(n: int, batch_size: int, generator: torch.Generator, ranks: in
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """Every sample once an epoch, in random order; with ``times`` each as often as that says."""
+    """Every sample once per epoch, in random order; with ``times``, each sample as often as it says."""
 
     counts: ClassVar[str] = "epoch"
     times: Tensor | None = None  # a whole number for each sample
@@ -103,12 +103,12 @@ class Passes:
 
 
 class Draws:
-    """Samples drawn with replacement, each with its share, for a number of steps (default: as many as passes take)."""
+    """Samples drawn with replacement, each by its share, for a number of steps (default: as many as passes take)."""
 
     counts: ClassVar[str] = "step"
 
     def __init__(self, shares: Tensor, steps: int | None = None, every: int | None = None) -> None:
-        """After each ``every`` steps a round ends (default: after as many as a pass takes)."""
+        """A round ends after every ``every`` steps (default: as many as a pass over the samples takes)."""
         self.until = shares.double().cumsum(0)
         self.steps, self.every = steps, every
 
@@ -118,7 +118,7 @@ class Draws:
         return torch.searchsorted(self.until, at, right=True).clamp_(max=len(self.until) - 1)
 
     def index(self, place: Place, step: int) -> Tensor:
-        """The sample numbers of one step's batch, which depend on nothing else."""
+        """The sample numbers of one step's batch; they depend on ``place`` and ``step`` alone."""
         return self.sample(place.batch_size, stream(place.session.seed, place.stage, step))
 
     def rounds(self, n: int, recipe: Recipe, ranks: int) -> Sequence[int]:
@@ -138,7 +138,7 @@ class Draws:
 
 
 class Even(Draws):
-    """Batches with as many samples of every group, to within one, each drawn from its group with replacement."""
+    """Batches with equally many samples of every group (to within one), drawn from each group with replacement."""
 
     def __init__(self, group: Tensor, steps: int | None = None, every: int | None = None) -> None:
         """``group`` has the number of each sample's group, from 0 and without gaps."""
@@ -149,7 +149,7 @@ class Even(Draws):
 
     def index(self, place: Place, step: int) -> Tensor:
         generator, groups = stream(place.session.seed, place.stage, step), len(self.sizes)
-        begin = int(torch.randint(groups, (), generator=generator))  # which groups get one more changes
+        begin = int(torch.randint(groups, (), generator=generator))  # the groups that get one more sample change
         return self.drawn((torch.arange(place.batch_size) + begin) % groups, generator)
 
     def drawn(self, group: Tensor, generator: torch.Generator) -> Tensor:
@@ -159,7 +159,7 @@ class Even(Draws):
 
 
 class Turns(Even):
-    """Every batch from one group: all groups in turn, in an order that changes, and so often that none is left out."""
+    """Every batch from one group: all groups in turn, in a changing order; the last turn is always completed."""
 
     def index(self, place: Place, step: int) -> Tensor:
         groups = len(self.sizes)
@@ -176,7 +176,7 @@ class Turns(Even):
 
 
 def equal_shares(group: Tensor) -> Tensor:
-    """Shares with which every group, by its number, is drawn alike often.
+    """Shares with which every group, by its number, is drawn equally often.
 
     >>> equal_shares(torch.tensor([0, 0, 0, 1])).tolist()
     [0.3333333333333333, 0.3333333333333333, 0.3333333333333333, 1.0]

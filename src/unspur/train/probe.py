@@ -20,7 +20,7 @@ from unspur.train.recipe import LARGEST_RATE, Optimiser
 from unspur.train.schedules import Constant
 from unspur.train.session import Session
 
-LOST = 0.25  # of the training accuracy below the best at which a rate is no longer usable (large-LR 4.2)
+LOST = 0.25  # a rate is no longer usable when its training accuracy is this far below the best (large-LR 4.2)
 
 
 class Trial(NamedTuple):
@@ -74,8 +74,8 @@ class Probe:
     ) -> list[Trial]:
         """Every rate that was tried, in that order; ``model`` is left as it was.
 
-        Rates rise from ``recipe.lr`` until one diverges or loses too much. Where nothing was learned by then, they
-        fall from there until something is, and once more to compare with. What was tried is saved and not repeated.
+        Rates rise from ``recipe.lr`` until one diverges or loses too much. If no rate has learned anything by then,
+        they fall from ``recipe.lr`` until one does, then once more for comparison. Trials are saved and not repeated.
         """
         state = session.load("probe") or {"trials": []}
         trials = [Trial(*values) for values in state["trials"]]
@@ -85,7 +85,7 @@ class Probe:
         return trials
 
     def _rates(self, start: float, trials: list[Trial]) -> Iterator[float]:
-        """The rates still to try; whoever takes one adds its trial to ``trials`` before the next."""
+        """The rates still to try; the caller adds each rate's trial to ``trials`` before it takes the next one."""
         done, up = len(trials), 0
         for number in range(self.tries):
             rate = start * self.factor**number
@@ -104,12 +104,12 @@ class Probe:
                 yield start / self.factor**down
 
     def _over(self, trials: Sequence[Trial]) -> bool:
-        """Whether the last of rising rates no longer converges."""
+        """Whether the last of the rising rates no longer converges."""
         last = trials[-1]
         return last.accuracy is None or (any(t.learned for t in trials) and last.lr not in self.usable(trials))
 
     def judge(self, model: nn.Module, split: Split, lr: float, session: Session) -> Trial:
-        """How well ``model``, trained at ``lr``, fits some samples, by its cross-entropy whatever it minimised."""
+        """How well ``model``, trained at ``lr``, fits some samples, by cross-entropy, whatever loss it minimised."""
         judged = split.subset(_order(split, session)[: self.samples])
         accuracy, loss = measure(model, judged, session)
         if not math.isfinite(loss):
@@ -161,7 +161,7 @@ def _order(split: Split, session: Session) -> Tensor:
 
 
 def _learned(accuracy: float, loss: float, judged: Split) -> bool:
-    """Whether a model is surely better than always answering with the most frequent class or the classes' shares."""
+    """Whether a model clearly beats always answering with the most frequent class, or with the classes' shares."""
     shares = torch.bincount(judged.y).double() / len(judged)
     most = float(shares.max())
     above = accuracy - most > 2 * math.sqrt(most * (1 - most) / len(judged))

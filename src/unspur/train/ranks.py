@@ -1,4 +1,4 @@
-"""What the processes of a run on several devices must have in common."""
+"""What the processes of a run on several devices must agree on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def summed(fabric: Fabric, value: Tensor) -> Tensor:
 
 def finite(fabric: Fabric, value: Tensor) -> bool:
     """Whether ``value`` is finite on all ranks."""
-    # All ranks must agree to stop, or the others would wait for this one for ever.
+    # All ranks must agree to stop; otherwise the others would wait for this one for ever.
     return bool(torch.isfinite(summed(fabric, value.detach())))
 
 

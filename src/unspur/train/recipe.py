@@ -21,11 +21,11 @@ def _require_momentum(momentum: float) -> None:
     require(0 <= momentum < 1, f"momentum must be at least 0 and below 1 but got {momentum}.")
 
 
-LARGEST_RATE = torch.finfo(torch.float32).max  # weights have no larger numbers
+LARGEST_RATE = torch.finfo(torch.float32).max  # weights cannot hold larger numbers
 
 
 def require_rate(name: str, rate: float | None) -> None:
-    """Stop at a learning rate that is none; None is a rate to be known later."""
+    """Raise an error for a number that cannot be a learning rate; None means that the rate is not known yet."""
     require(
         rate is None or 0 < rate <= LARGEST_RATE,
         f"{name} must be above 0 and at most {LARGEST_RATE:.2g} but got {rate}.",
@@ -82,7 +82,7 @@ class Recipe(ABC):
         return made
 
     def require_installed(self) -> None:  # noqa: B027 (most need nothing but torch)
-        """Stop before anything is trained if the optimiser needs a package that is not here."""
+        """Raise an error, before anything is trained, if the optimiser needs a package that is not installed."""
 
     @abstractmethod
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -151,7 +151,7 @@ class Adadelta(Recipe):
 class Kron(Recipe):
     """SGD preconditioned by Kronecker factors (PSGD; large-LR D.4), of the package pytorch-optimizer.
 
-    Its balancing of the factors is off: that draws from NumPy's global generator, so that runs could not be repeated.
+    Its balancing of the factors is off: it draws from NumPy's global generator, which would make runs unrepeatable.
     """
 
     name: ClassVar[str] = "kron"
@@ -172,7 +172,7 @@ class Kron(Recipe):
         self.require_installed()
         from pytorch_optimizer import Kron as Preconditioned
 
-        # No dtype for the factors means that of the weights, which checkpoints can hold.
+        # Without a dtype the factors take the weights' dtype, which checkpoints can hold.
         options: dict[str, Any] = {"weight_decay": self.weight_decay, "precondition_dtype": None, "balance_prob": 0.0}
         made: torch.optim.Optimizer = Preconditioned(parameters, lr=self.lr, momentum=self.momentum, **options)
         return made
@@ -182,7 +182,7 @@ Optimiser = SGD | Adam | AdamW | Kron | Adadelta
 
 
 def recipes(spec: Any, prefix: str = "") -> Iterator[tuple[str, Optimiser]]:
-    """Every recipe among a method's settings and those of its parts, by its key."""
+    """Every recipe among the settings of a method and of its parts, by key."""
     for field in fields(spec):
         value, key = getattr(spec, field.name), prefix + field.name
         if isinstance(value, Recipe):
@@ -209,6 +209,6 @@ class Steps:
 
     @property
     def recipe(self) -> Recipe:
-        """The same for the training loop, which is told the number of steps by the order of samples."""
+        """The same as a recipe for the training loop, which gets the number of steps from the order of samples."""
         kind = SGD if self.optimiser == "sgd" else Adam
         return kind(lr=self.lr, batch_size=self.batch_size, epochs=1)

@@ -22,7 +22,7 @@ LOG = "metrics.jsonl"
 
 @runtime_checkable
 class Counting(Protocol):
-    """Somebody to tell who can show a rate."""
+    """A progress display that can also show a rate."""
 
     def counts(self, stage: str, total: int, what: str) -> None: ...
 
@@ -35,20 +35,20 @@ def leave_group() -> None:
 
 @cache
 def one_device(precision: Literal["32-true", "bf16-mixed"] = "32-true") -> Fabric:
-    """One process on one device. It keeps nothing of a fit, so that all fits share it: making one looks for plugins of
-    Lightning in every package that is installed."""
+    """One process on one device. All fits share it, since it keeps nothing of a fit and making one is slow: Lightning
+    looks for plugins in every installed package."""
     return Fabric(accelerator="auto", devices=1, precision=precision)
 
 
 class Session:
     """Seed, devices, checkpoints and progress of one fit.
 
-    A fit is a fixed sequence of stages. Each saves its state under its own name as it goes; a fit that is started
-    again finds those states, passes at once through what was done, and goes on from there to the same bits.
+    A fit is a fixed sequence of stages. Each saves its state under its own name as it goes. A fit that is started
+    again finds those states, skips what was done, and continues to a bit-identical result.
     Without a folder nothing is saved.
 
-    A checkpoint holds the stage's lines of the log as well, and is what counts: metrics.jsonl is written whole from
-    them by the first ``save`` of a session and by ``finish``, and in between lines are added to its end.
+    A checkpoint also holds the stage's lines of the log, and those are authoritative: the first ``save`` of a session
+    and ``finish`` write the whole of metrics.jsonl from them. In between, lines are appended.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Session:
         self.seed = seed
         self.history: dict[str, list[dict[str, Any]]] = {}
         self.stopped: dict[str, str] = {}  # why a stage did not train to its end, in a sentence
-        self._new: list[str] | None = None  # lines that the log lacks; None: it must be written whole
+        self._new: list[str] | None = None  # lines not yet in the log; None: the whole log must be written
         self._began, self._earlier = time.monotonic(), 0.0
 
     @cached_property
@@ -77,11 +77,11 @@ class Session:
 
     @property
     def seconds(self) -> float:
-        """The time this fit has taken, what an interrupted process had saved included."""
+        """The time this fit has taken, including what earlier, interrupted processes had saved."""
         return self._earlier + time.monotonic() - self._began
 
     def counts(self, stage: str, total: int, what: str) -> None:
-        """Tell whoever shows progress that ``stage`` goes through ``total`` of ``what``, for a rate a second."""
+        """Tell the progress display that ``stage`` goes through ``total`` of ``what``, to show a rate per second."""
         if isinstance(self.progress, Counting):
             self.progress.counts(stage, total, what)
 
@@ -103,7 +103,7 @@ class Session:
     def save(self, stage: str, state: dict[str, Any]) -> None:
         """Keep ``state`` (nested dicts and lists of tensors and plain values) until the fit ends."""
         if self.folder and self.fabric.is_global_zero:
-            # A tensor, not text: the header of a safetensors file ends at 100 MB, and a line has a number a step.
+            # A tensor, not text: a safetensors header holds at most 100 MB, and a line can have one number per step.
             history = torch.frombuffer(bytearray(json.dumps(self.history.get(stage, [])), "utf-8"), dtype=torch.uint8)
             saved = {"state": state, "history": history, "seconds": self.seconds}
             save_state(self._path(self.folder, stage), saved)
@@ -114,7 +114,7 @@ class Session:
             self._new = []
 
     def finish(self) -> None:
-        """Write the log whole: a process that was killed behind its last checkpoint may not have added its lines."""
+        """Write the whole log: a process killed just after its last checkpoint may not have appended its lines."""
         if self.folder and self.fabric.is_global_zero and any(self.history.values()):
             self._write_log(self.folder)
 

@@ -15,8 +15,8 @@ ETA = 0.01  # keeps weights of 0 movable, as in that paper
 def ascended(model: nn.Module, rho: float) -> Iterator[None]:
     """Move the weights w to w + rho T^2 g / |T g| for the block, g being their gradients and T = |w| + ETA.
 
-    T is 1 for biases, as in the authors' code. Batch norm's statistics are left alone in the block: they are those of
-    the network that is kept.
+    T is 1 for biases, as in the authors' code. Batch norm's statistics do not change in the block: they belong to the
+    unmoved weights, which are the ones that are kept.
     """
     before = _ascend(model, rho)
     try:
@@ -30,7 +30,7 @@ def ascended(model: nn.Module, rho: float) -> Iterator[None]:
 
 @torch.no_grad()
 def _ascend(model: nn.Module, rho: float) -> list[tuple[nn.Parameter, Tensor]]:
-    """Move the weights; returns them with what they were."""
+    """Move the weights; return each with its value before."""
     sizes = [
         (parameter, parameter.grad, torch.ones_like(parameter) if name.endswith("bias") else parameter.abs() + ETA)
         for name, parameter in model.named_parameters()

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 QUALITIES = (15, 30, 50, 70, 85)
 BLOCK = 8
-REMOVED = 30  # the quality at which all images show the same blocks, once theirs are to say nothing
+REMOVED = 30  # the quality to which all images are compressed where blocks must not tell them apart
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Compression:
         shown = torch.stack([own, *(self.measure(tries[:, i + 1]).mean(1) for i in range(len(QUALITIES)))], 1)
         best = (shown - wanted.unsqueeze(1)).abs().argmin(1)
         chosen = tries[torch.arange(len(images)), best]
-        # Nothing but smoothing shows less than the image itself.
+        # Only smoothing shows less blocking than the image itself.
         smoother = (wanted < own - 0.1) & (best == 0)
         return torch.where(smoother[:, None, None, None], _deblocked(images), chosen)
 

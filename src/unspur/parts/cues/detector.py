@@ -74,7 +74,7 @@ def places(net: LocalNet, images: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class SpeaksLoudest:
-    """Where each image (floats, n x 3 x h x w) speaks loudest for one class: a square, as booleans (n, h, w)."""
+    """Where each image (floats, n x 3 x h x w) most strongly suggests one class: a square, as booleans (n, h, w)."""
 
     net: LocalNet
     label: int
@@ -95,7 +95,7 @@ class SpeaksLoudest:
         return functional.interpolate(inside.unsqueeze(1).float(), size=size, mode="nearest").squeeze(1) > 0
 
     def kept_in(self, folder: Path) -> SpeaksLoudest:
-        """The same, written to a file of ``folder`` whose name has a hash of what it holds."""
+        """The same, written to a file in ``folder`` whose name contains a hash of its content."""
         state = self.net.state_dict()
         about = {"label": self.label, "stride": self.net.stride, "classes": self.net.last.out_channels}
         file = folder / f"{NAME}{_digest(state, about)}.safetensors"
@@ -109,7 +109,7 @@ class SpeaksLoudest:
         try:
             label, stride, classes = (int(about[name]) for name in ("label", "stride", "classes"))
             require(stride in (1, 2) and 0 <= label < classes <= 10_000, "out of range")
-            with torch.random.fork_rng(devices=[]):  # weights that are drawn and then loaded over
+            with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten by loading
                 net = LocalNet(classes, stride)
             net.load_state_dict(state)
             whole = Path(file).stem == f"{NAME}{_digest(state, {'label': label, 'stride': stride, 'classes': classes})}"

@@ -1,4 +1,4 @@
-"""The level of noise: fine detail that is not in agreement with what lies around it."""
+"""The level of noise: fine detail that does not fit its surroundings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Noise:
         return self._with(images, self.measure(donors))
 
     def remove(self, images: Tensor) -> Tensor:
-        """As little noise as can be had by smoothing."""
+        """As little noise as smoothing can leave."""
         return self._with(images, torch.zeros(len(images), images.shape[1]))
 
     def _with(self, images: Tensor, wanted: Tensor) -> Tensor:

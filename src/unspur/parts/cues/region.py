@@ -29,11 +29,11 @@ class Region:
         return self.find(images)
 
     def swap(self, images: Tensor, donors: Tensor) -> Tensor:
-        """The image without its own region, the donor's pasted where the donor has it."""
+        """The image without its own region; the donor's region is pasted where the donor has it."""
         return torch.where(self.find(donors).unsqueeze(1), donors, self.remove(images))
 
     def cover(self, images: Tensor, donors: Tensor, others: Tensor) -> Tensor:
-        """The image with what ``others`` have where the donors have the region: what pasting alone does to an image."""
+        """The image with pixels of ``others`` where the donors have the region: the effect of pasting alone."""
         return torch.where(self.find(donors).unsqueeze(1), others, self.remove(images))
 
     def remove(self, images: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ class Region:
 
 
 def _surroundings(images: Tensor, known: Tensor) -> Tensor:
-    """For pixels that are not known, means of known ones in ever wider windows, until every one has its own."""
+    """Fill unknown pixels with the means of known ones, in ever wider windows until every pixel has a value."""
     seen = images * known
     filled, reach = torch.zeros_like(images), known
     for radius in (2, 4, 8, 16, 32, 64):
@@ -60,7 +60,7 @@ def _surroundings(images: Tensor, known: Tensor) -> Tensor:
 
 
 def _box_means(images: Tensor, radius: int) -> Tensor:
-    """The mean of the window around each pixel, black outside: by rows, then columns, as wide windows take long."""
+    """The mean of the window around each pixel, black outside; by rows, then columns, to be fast in wide windows."""
     size = 2 * radius + 1
     rows = functional.avg_pool2d(images, (1, size), stride=1, padding=(0, radius))
     return functional.avg_pool2d(rows, (size, 1), stride=1, padding=(radius, 0))

@@ -31,9 +31,9 @@ EXAMPLES = (f"{CELLS}:8x8:c0c0000000000000", f"{MARK}:blue:0.12")
 
 
 def cue_text(cue: Cue) -> str | None:
-    """The cue as text; None for one that no text describes, such as what a network fires for that is kept nowhere.
+    """The cue as text; None if no text describes it, such as the region of a detector that was not saved.
 
-    Cells are written as a grid and the number whose bits they are, row by row.
+    Cells are written as the size of the grid and a number whose bits, row by row, are the cells.
 
     >>> cue_text(Colour()), cue_text(Cells(2, 4, ((0, 1), (1, 3)))), cue_text(Region(StandsOut((("blue", 0.12),))))
     ('colour', 'cells:2x4:41', 'mark:blue:0.12')

@@ -16,7 +16,7 @@ NEUTRAL = (0.5, 0.2)  # mean and deviation of an image whose tone is taken away
 class Tone:
     """Mean and deviation, shifted and scaled to the donor's.
 
-    ``channels``: of each channel by itself, as a tone curve or a white balance changes them.
+    ``channels``: each channel by itself, since a tone curve or a white balance changes channels separately.
     """
 
     family: ClassVar[str] = "brightness"
