@@ -1,4 +1,4 @@
-"""What is known of any network without reading its code: features and head, the layer for maps, the memory layout."""
+"""What can be found out about any network: its features and head, the layer for maps, the best memory layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unspur.errors import UnspurError, require
 
 _HEADS = ("head", "heads", "fc", "classifier", "linear")  # what networks call the part that ends in the classes
 
-# Layers that add nothing to what the layer before them shows, and may show less of where it was.
+# Layers that add nothing to the map of the layer before them, and may lose some of its spatial detail.
 _PASSIVE = (
     nn.MaxPool2d,
     nn.AvgPool2d,
@@ -75,8 +75,8 @@ def memory_format(model: nn.Module) -> torch.memory_format:
 def head_of(model: nn.Module) -> nn.Linear:
     """The linear layer that turns features into one number a class.
 
-    It is the last linear layer of the outermost part that is called head, heads, fc, classifier or linear, else the
-    last linear layer of all.
+    It is the last linear layer of the outermost part that is called head, heads, fc, classifier or linear. Without such
+    a part it is the last linear layer of the model.
     """
     named = [(name, module) for name, module in model.named_modules() if name.split(".")[-1] in _HEADS]
     depth = min((name.count(".") for name, _ in named), default=0)
@@ -89,9 +89,9 @@ def head_of(model: nn.Module) -> nn.Linear:
 
 
 def last_layer(net: nn.Module) -> tuple[str, nn.Linear | nn.Conv2d]:
-    """The layer that makes the classes, by name: the last that was registered, here and throughout torchvision.
+    """The name and layer of the class scores: the layer registered last, here and throughout torchvision.
 
-    It is ``head_of`` but for SqueezeNet, whose last layer convolves.
+    It is the same as ``head_of`` except for SqueezeNet, whose last layer is a convolution.
     """
     layers = [(name, module) for name, module in net.named_modules() if isinstance(module, nn.Linear | nn.Conv2d)]
     return layers[-1]
@@ -100,7 +100,7 @@ def last_layer(net: nn.Module) -> tuple[str, nn.Linear | nn.Conv2d]:
 def with_features(model: nn.Module, x: Tensor, head: nn.Module | None = None) -> tuple[Tensor, Tensor]:
     """What goes into the head, and what comes out of the model, from one pass that gradients can flow through.
 
-    ``head`` is the layer in question where it is not the one that the model itself seems to end in.
+    ``head`` names the layer if it is not the one that ``head_of`` finds.
     """
     caught: list[Tensor] = []
     watched = head_of(model) if head is None else head
@@ -126,8 +126,8 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
 def channels_first(maps: Tensor, sample_shape: torch.Size) -> Tensor:
     """A spatial layer's output as (n, channels, height, width), also when the network keeps channels last.
 
-    Of the two readings it is the one whose map has more nearly the image's shape, since 7x7x768 cannot be 7 channels
-    of 7x768 pixels of a square image.
+    The layout is the one whose map has the more similar shape to the image: 7x7x768 cannot be 7 channels of 7x768
+    pixels of a square image.
 
     >>> channels_first(torch.zeros(2, 7, 7, 768), torch.Size([3, 224, 224])).shape
     torch.Size([2, 768, 7, 7])
@@ -151,13 +151,13 @@ class MapLayer(NamedTuple):
 
 
 def map_layer(model: nn.Module, sample_shape: torch.Size, least: int = 1) -> MapLayer:
-    """The last layer whose output still is a map of the image, of ``least`` rows and columns, and all there is of it.
+    """The last layer whose output is a map of the image, has ``least`` rows and columns, and carries all information.
 
     Every layer is watched while a blank image passes. Pooling at the end is left out, because its input shows the same
-    finer: `small_cnn` gives 8x8 (its last convolution after batch norm and ReLU) and not the pooled 4x4, as in
-    MaskTune's code; a ResNet gives its last block. A layer beside a shortcut does not count, nor does a map of one
-    pixel. Where no map is so fine it is the finest there is. There is no map in a network that turns its image into a
-    sequence (a vision transformer) or never convolves.
+    in finer detail: `small_cnn` gives 8x8 (its last convolution after batch norm and ReLU) and not the pooled 4x4, as
+    in MaskTune's code; a ResNet gives its last block. A layer that a shortcut bypasses does not count, nor does a map
+    of one pixel. If no map has ``least`` rows and columns, it is the layer with the finest map. A network that turns
+    its image into a sequence (a vision transformer) or never convolves has no map.
     """
     finest: MapLayer | None = None
     if len(sample_shape) == 3:
@@ -185,7 +185,7 @@ def cam_layer(model: nn.Module, sample_shape: torch.Size, least: int = 1) -> nn.
 
 
 def _covered(cells: tuple[int, int], stride: tuple[int, int] | None, size: torch.Size) -> tuple[int, int]:
-    """What the cells of a map lie over; all of an image where strides are not known, or padding keeps the edges."""
+    """The pixels that the cells of a map cover; the whole image if strides are unknown or padding keeps the edges."""
     rows, columns = size
     if stride is None:
         return rows, columns
@@ -220,7 +220,7 @@ def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, _Ran]]:
             convolves = convolves or isinstance(module, nn.Conv2d)
             if isinstance(module, _PASSIVE):
                 passive.add(id(output))
-            elif output.ndim == 3:  # a sequence: what was a map before is none now
+            elif output.ndim == 3:  # a sequence: what was a map before is not one any more
                 seen.update({earlier: ran._replace(cells=_NO_MAP) for earlier, ran in seen.items()})
             elif output.ndim == 4 and convolves and id(output) not in passive:
                 rows, columns = channels_first(output, x.shape[1:]).shape[2:]
@@ -233,7 +233,7 @@ def _map_layers(model: nn.Module, x: Tensor) -> list[tuple[nn.Module, _Ran]]:
 
 
 def _all_passes(model: nn.Module, module: nn.Module, run: int, x: Tensor) -> bool:
-    """Whether the logits know of ``x`` only what the given run of ``module`` gave them."""
+    """Whether all that the logits know about ``x`` passed through the given run of ``module``."""
     runs = 0
 
     def cut(module: nn.Module, inputs: object, output: Tensor) -> Tensor | None:

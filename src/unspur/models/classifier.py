@@ -16,7 +16,7 @@ Frozen = Literal["none", "norm", "backbone"]
 class Normalize(nn.Module):
     """(x - mean) / std, channel by channel, with both stored beside the weights.
 
-    A grey image comes out with as many channels as there are means, each a copy of it before normalisation:
+    A grey image is repeated, before normalisation, to as many channels as there are means:
 
     >>> Normalize((0.0, 0.5, 0.5), (1.0, 1.0, 0.5))(torch.ones(1, 1, 1, 1)).flatten().tolist()
     [1.0, 0.5, 1.0]
@@ -37,9 +37,9 @@ class Normalize(nn.Module):
 class Classifier(nn.Module):
     """Normalisation, then a network: all that is needed to use the model somewhere else.
 
-    What is frozen stays so through copies, checkpoints and every call of ``train``. With ``norm`` batch norm uses its
-    stored means and variances in training, too, while its scales and shifts still train. With ``backbone`` the last
-    layer alone trains; all before it is in evaluation mode.
+    What is frozen stays frozen through copies, checkpoints and every call of ``train``. With ``norm``, batch norm uses
+    its stored means and variances in training, too, while its scales and shifts still train. With ``backbone``, only
+    the last layer trains; everything before it is in evaluation mode.
     """
 
     def __init__(self, arch: str, normalize: nn.Module, net: nn.Module, frozen: Frozen = "none") -> None:
@@ -48,8 +48,8 @@ class Classifier(nn.Module):
         self.frozen = frozen
         self.normalize = normalize
         self.net = net
-        # The layers themselves, as a tuple, which a module does not register once more and a copy copies with it.
-        # Layers that are put in later, such as gates on the weights, are not among them and train.
+        # The layers themselves, in a tuple: a module does not register them twice, and a copy gets copies of them.
+        # Layers that are added later, such as gates on the weights, are not among them and do train.
         self.still: tuple[nn.Module, ...] = ()
         if frozen == "norm":
             self.still = tuple(batch_norms(net))

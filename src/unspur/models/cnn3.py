@@ -16,8 +16,8 @@ from unspur.models.spec import ArchSpec
 class CNN3(ArchSpec):
     """Three 4x4 stride-2 convolutions, 64-128-256, batch norm, global average, linear (DCWP E.2).
 
-    0.66 M weights; the paper's 1.3 M counts each weight's pruning parameter too. Its text names ReLU before batch norm,
-    its code has them the other way round, as here.
+    0.66 M weights; the paper's 1.3 M counts each weight's pruning parameter too. The paper's text has ReLU before batch
+    norm; its code has them the other way round, as here.
     """
 
     name: ClassVar[str] = "cnn3"

@@ -1,4 +1,4 @@
-"""A classifier that was not trained here, as one that was: torchvision's, timm's or any module, and its weights."""
+"""Use a classifier that was not trained here as if it were: torchvision's, timm's or any module, and its weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRAPPERS = ("module.", "model.", "_orig_mod.", "backbone.")  # what training pro
 
 
 class Wrapped(Classifier):
-    """A model that takes pixels in [0, 1], normalises them itself, and knows what its scores are of."""
+    """A model that takes pixels in [0, 1], normalises them itself, and knows the names of its classes."""
 
     def __init__(self, name: str, normalize: nn.Module, net: nn.Module, classes: Sequence[str], size: int) -> None:
         super().__init__(name, normalize, net)
@@ -37,9 +37,9 @@ def wrap(
     """``network`` as a model that audits, repairs, predictions and analyses take.
 
     It is a module that takes images of three channels, or the name of an architecture (`unspur archs`). ``classes`` are
-    what its scores are of, in order. ``weights`` is a safetensors file, or a state dict in a file that torch reads
-    without running code in it. ``size``, ``mean`` and ``std`` are how its images were made: without them what a timm
-    model says of itself counts, and without that 224 pixels that are left as they are.
+    the names of its outputs, in order. ``weights`` is a safetensors file, or a state dict in a file that torch reads
+    without running code in it. ``size``, ``mean`` and ``std`` describe the images that the network expects. Their
+    defaults are what a timm model says of itself; for other models, 224 pixels and no normalisation.
     """
     require(len(classes) >= 2, f"A classifier tells at least two classes apart, but got {len(classes)}.")
     require(len(set(classes)) == len(classes), "Two classes have the same name; give each its own.")
@@ -49,7 +49,7 @@ def wrap(
     require((mean is None) == (std is None), "A normalisation has a mean and a std; give both or neither.")
     name = network if isinstance(network, str) else type(network).__name__
     if isinstance(network, str):
-        with torch.random.fork_rng(devices=[]):  # weights that are drawn and then loaded over
+        with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten by loading
             network = arch_named(network).network(torch.Size([3, side, side]), len(classes))
         require(weights is not None, f"{name} has no weights yet; name their file with weights=PATH.")
     first = nn.Identity() if mean is None or std is None else _normalize(mean, std)
@@ -69,7 +69,7 @@ def _normalize(mean: Sequence[float], std: Sequence[float]) -> Normalize:
 
 
 def _bare(state: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
-    """``state`` without a prefix that all of its names have and the network's have not."""
+    """``state`` without a prefix that all of its names have but the network's names do not."""
     own = network.state_dict()
     for prefix in WRAPPERS:
         if state and all(name.startswith(prefix) for name in state) and not any(n.startswith(prefix) for n in own):

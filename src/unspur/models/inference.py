@@ -1,7 +1,7 @@
-"""A network that no longer changes in the fastest way that this processor has: its features and its logits.
+"""Features and logits of a network that no longer changes, in the fastest way that this processor has.
 
-`benchmarks/features.py` measures the ways side by side; results/benchmarks.md has what it printed. Two are not taken:
-torch.compile, slower than onnxruntime and half a minute to compile or more, and bf16, which is fast but off by 6 %.
+`benchmarks/features.py` compares the ways; results/benchmarks.md has what it printed. Two are not used: torch.compile,
+which is slower than onnxruntime and takes half a minute or more to compile, and bf16, which is fast but off by 6 %.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from unspur.errors import UnspurError
 from unspur.models.base import evaluating, head_of, hooked, memory_format, with_features
 
 TOLERANCE = 1e-3  # the largest difference between features, over the largest feature
-WORTH_CONVERTING = 500  # samples from which a conversion of seconds pays
-LARGE = 64  # pixels of a side from which images are photographs, which take long enough
+WORTH_CONVERTING = 500  # the fewest samples for which a conversion of seconds pays
+LARGE = 64  # pixels per side from which images take long enough to be worth a conversion
 
 
 class Way(NamedTuple):
@@ -33,7 +33,7 @@ class Way(NamedTuple):
 
 
 def available() -> str:
-    """What the fastest way depends on beside the network: the packages that compute it, and their versions."""
+    """What the fastest way depends on besides the network: the packages that compute it, and their versions."""
     try:
         faster = f"onnxruntime {importlib.metadata.version('onnxruntime')}"
     except importlib.metadata.PackageNotFoundError:
@@ -42,7 +42,7 @@ def available() -> str:
 
 
 def fastest(model: nn.Module, some: Tensor, samples: int) -> Way:
-    """The fastest way to the features of ``samples`` samples that gives those of the model for ``some`` of them.
+    """The fastest way to the features of ``samples`` samples that agrees with the model on ``some`` of them.
 
     Networks that do not convolve, and networks on another device than a CPU, are used as they are. ``model`` must not
     change as long as the way is used.
@@ -62,7 +62,7 @@ def fastest(model: nn.Module, some: Tensor, samples: int) -> Way:
 def fastest_logits(model: nn.Module, some: Tensor, samples: int) -> Callable[[Tensor], Tensor]:
     """The fastest way to the logits of ``samples`` images, for evaluation alone; ``model`` must not change meanwhile.
 
-    Small images and few of them take longer to convert for than to compute.
+    For small images, or few of them, the conversion takes longer than the plain model.
     """
 
     def plain(x: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def fastest_logits(model: nn.Module, some: Tensor, samples: int) -> Callable[[Te
         return plain
     try:
         head = head_of(model)
-    except UnspurError:  # it ends in something else
+    except UnspurError:  # the network does not end in a linear layer
         return plain
     way = fastest(model, some, samples)
 
@@ -99,8 +99,8 @@ def _ways(model: nn.Module, some: Tensor, samples: int) -> Iterator[Way]:
 def fused(model: nn.Module, some: Tensor) -> nn.Module:
     """A copy of ``model`` for evaluation alone, in which convolutions do the work of the batch norm behind them.
 
-    Which one is behind which is seen while ``some`` pass: it is given what the convolution returned. A network that
-    uses that output elsewhere, too, is then another one, so the copy must be compared with the model.
+    While ``some`` pass, a batch norm belongs to the convolution whose output it gets. If the network also uses that
+    output elsewhere, fusing changes its results, so the copy must be compared with the model.
     """
     net = copy.deepcopy(model).eval()
     convolutions: dict[int, nn.Conv2d] = {}
@@ -140,7 +140,7 @@ def _onnxruntime(model: nn.Module, some: Tensor) -> Way | None:
     axes = {"x": {0: "samples"}}
     try:
         with warnings.catch_warnings():
-            # The older of torch's two exporters, which says so: on this network it takes 1 s, and the newer one 13 s.
+            # torch warns that this is the older of its two exporters; here it takes 1 s, and the newer one 13 s.
             warnings.simplefilter("ignore")
             torch.onnx.export(body, (some,), file, dynamo=False, input_names=["x"], dynamic_axes=axes)  # type: ignore[arg-type]
         session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])

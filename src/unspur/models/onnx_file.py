@@ -39,7 +39,7 @@ class OnnxFile:
 
     @property
     def side(self) -> int | None:
-        """The pixels of the longer side that it takes; None: any."""
+        """The longer side, in pixels, of the images that it takes; None: any."""
         return max((size for size in self._size if isinstance(size, int)), default=None)
 
     @property
@@ -59,7 +59,7 @@ class OnnxFile:
         try:
             names = json.loads(self.metadata.get("labels", "[]"))
         except ValueError:
-            names = []  # somebody else's use of the word
+            names = []  # not class names: other programs use this key for something else
         return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
 
     def __call__(self, images: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ class OnnxFile:
         return self._all(images)[0]
 
     def output(self, name: str) -> Callable[[Tensor], Tensor]:
-        """A function to another output; images that were scored just before are not scored again for it."""
+        """A function that computes another output; it does not run again on images that were scored just before."""
         place = self.outputs.index(name)
         return lambda images: self._all(images)[place]
 
@@ -93,7 +93,7 @@ class OnnxFile:
         return [torch.cat(own) for own in zip(*parts, strict=True)]
 
     def scores(self, images: Tensor) -> Tensor:
-        """The scores of images as the file takes them, without any change to them."""
+        """The scores of images that are already in the form that the file takes."""
         return self._run(images, None)[0]
 
     def _run(self, images: Tensor, batch: int | None) -> list[Tensor]:

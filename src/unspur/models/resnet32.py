@@ -17,8 +17,8 @@ class ResNet32(ArchSpec):
     """He et al.'s 32 layers for CIFAR, 16-32-64 channels, 0.46 M weights (arXiv:1512.03385 4.2; MaskTune 4.2).
 
     Where a block halves the map, its shortcut takes every second pixel and leaves the new channels at zero (their
-    option A), so shortcuts have no weights. Convolutions begin as theirs do; the last layer begins as torch's, since
-    with the larger weights that its inputs would ask for by the same rule a rate of 0.1 loses most of the first epoch.
+    option A), so shortcuts have no weights. Convolutions are initialised as theirs, but the last layer by torch's
+    default: their rule would give it larger weights, with which a rate of 0.1 loses most of the first epoch.
     """
 
     name: ClassVar[str] = "resnet32"

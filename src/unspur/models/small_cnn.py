@@ -16,8 +16,8 @@ from unspur.models.spec import ArchSpec
 class SmallCNN(ArchSpec):
     """Four 3x3 convolutions with batch norm, 16-16-pool-32-32-pool, then 512-256-classes (MaskTune 3).
 
-    The convolutions are not padded, as in the authors' code, so that a 28x28 image leaves 32 maps of 4x4: 512 features.
-    The hidden layer has batch norm too, as there.
+    The convolutions are not padded, as in the authors' code, so a 28x28 image leaves 32 maps of 4x4: 512 features.
+    The hidden layer has batch norm too, as in that code.
     """
 
     name: ClassVar[str] = "small_cnn"
@@ -29,7 +29,7 @@ class SmallCNN(ArchSpec):
 
     def network(self, sample_shape: torch.Size, classes: int) -> nn.Module:
         channels, height, width = self.images(sample_shape, at_least=16)
-        # Two 3x3 convolutions take 4 pixels from each side's length, pooling halves what is left.
+        # Two 3x3 convolutions shorten each side by 4 pixels; pooling halves what is left.
         high, wide = (((length - 4) // 2 - 4) // 2 for length in (height, width))
         return SmallCNNNet(channels, 32 * high * wide, self.hidden, classes)
 

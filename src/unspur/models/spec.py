@@ -1,4 +1,4 @@
-"""What an architecture is: options as fields, and one way from them to a model for a data set."""
+"""What an architecture is: options as fields, and one way to build a model for a data set from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Statistics(NamedTuple):
 
 Grown = Callable[[Classifier, int], Classifier]  # a built model for images of so many channels, with more layers
 Freeze = Literal["auto", "none", "norm", "backbone"]
-BYTES_A_WEIGHT = 12  # itself, its gradient and a momentum, 4 bytes each
+BYTES_A_WEIGHT = 12  # the weight, its gradient and a momentum, 4 bytes each
 IMAGENET = Statistics((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
@@ -61,10 +61,10 @@ class ArchSpec(abc.ABC):
 
     @property
     def frozen(self) -> Frozen:
-        """What of the model does not train.
+        """The part of the model that does not train.
 
-        Statistics of batch norm that were measured on a million images are better than those of a short fine-tuning's
-        batches, so a network that begins with weights keeps them.
+        Batch norm statistics that were measured on a million images are better than those from the batches of a short
+        fine-tuning, so a network that begins with published weights keeps them.
         """
         if self.freeze != "auto":
             return self.freeze
@@ -97,9 +97,9 @@ class ArchSpec(abc.ABC):
     def restore(
         self, data: Dataset, state: Mapping[str, Tensor], source: str, grown: Grown = lambda model, channels: model
     ) -> Classifier:
-        """The model whose ``state_dict()`` is ``state``, read from ``source``; ``grown`` adds layers of its own.
+        """The model whose ``state_dict()`` is ``state``, read from ``source``; ``grown`` adds a method's own layers.
 
-        The weights that it once began with are not looked for again: their file may be gone, or the network be away.
+        The weights that it once began with are not looked for again: their file may be gone, or the machine offline.
         """
         model = grown(replace(self, weights="none", freeze=self.frozen).build(data), data.sample_shape[0])
         load_state(model, state, source)
@@ -133,9 +133,9 @@ class ArchSpec(abc.ABC):
         return Normalize(mean, std)
 
     def _require_memory(self, shape: torch.Size, classes: int) -> None:
-        """Stop at a network that no machine like this one can hold, by building its shapes alone."""
+        """Raise an error for a network that does not fit into this machine's memory, by building its shapes alone."""
         if not any(isinstance(getattr(self, field.name), int) for field in fields(self)):
-            return  # nothing about it can be made larger
+            return  # it has no setting that could make it larger
         with torch.device("meta"):
             net = replace(self, weights="none").network(shape, classes)
         count = sum(parameter.numel() for parameter in net.parameters())
@@ -148,7 +148,7 @@ class ArchSpec(abc.ABC):
         size = "x".join(str(length) for length in shape)
         tensors = {name: tensor.to("meta") for name, tensor in model.state_dict(keep_vars=True).items()}
         for name, buffer in model.named_buffers():
-            tensors[name] = buffer.to("meta")  # those that are not saved, too
+            tensors[name] = buffer.to("meta")  # including those that are not saved
         try:
             with evaluating(model), torch.no_grad():
                 logits = torch.func.functional_call(model, tensors, (torch.empty(2, *shape, device="meta"),))

@@ -21,8 +21,8 @@ from unspur.models.torchvision_compat import import_torchvision
 
 _WITH_SIDE_HEADS = ("googlenet", "inception_v3")
 _SIDE_HEADS = ("aux1.", "aux2.", "AuxLogits.")  # what those call them
-# Their weights were trained on pixels from -1 to 1. torchvision turns ImageNet's normalisation into that again inside
-# the network if it is told to; here the first layer does it, which is stored with the weights.
+# Their weights were trained on pixels from -1 to 1. torchvision can convert ImageNet's normalisation to that inside the
+# network; here the first layer normalises that way, and it is stored with the weights.
 _FROM_MINUS_ONE = Statistics((0.5,) * 3, (0.5,) * 3)
 
 
@@ -53,7 +53,7 @@ class Torchvision(ArchSpec):
     def adapt(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         if self.name in _WITH_SIDE_HEADS:
             return {name: value for name, value in state.items() if not name.startswith(_SIDE_HEADS)}
-        if self.name.startswith("densenet"):  # its files have the names of before 2018, such as norm.1 for norm1
+        if self.name.startswith("densenet"):  # its files have layer names from before 2018, such as norm.1 for norm1
             return {re.sub(r"(\.denselayer\d+\.\w+)\.(\d\.)", r"\1\2", name): t for name, t in state.items()}
         return state
 
@@ -75,7 +75,7 @@ class Torchvision(ArchSpec):
         return _with_head(net, classes)
 
     def _extra(self, sample_shape: torch.Size) -> dict[str, Any]:
-        """What some builders must be told when they load no weights themselves."""
+        """Arguments that some builders need when they load no weights themselves."""
         if self.name in _WITH_SIDE_HEADS:
             return {"aux_logits": False, "init_weights": True}
         if self.name.startswith("vit_"):
@@ -96,7 +96,7 @@ class Torchvision(ArchSpec):
 
 
 def _with_head(net: nn.Module, classes: int) -> nn.Module:
-    """``net`` with its last layer drawn anew for ``classes``, unless it has that many already."""
+    """``net`` with a new random last layer for ``classes``, unless it has that many already."""
     name, old = last_layer(net)
     if len(old.weight) == classes:
         return net
@@ -117,7 +117,7 @@ def torchvision_names() -> list[str]:
 
 @functools.cache
 def torchvision_arch(name: str) -> type[Torchvision]:
-    """The architecture that torchvision calls ``name``: a class of its own, as every architecture is."""
+    """The architecture that torchvision calls ``name``, as a separate class, like every architecture."""
     return type("Torchvision", (Torchvision,), {"name": name, "__doc__": Torchvision.__doc__, "__module__": __name__})
 
 

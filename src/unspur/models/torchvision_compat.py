@@ -19,8 +19,8 @@ _SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 def import_torchvision() -> ModuleType:
     """The module torchvision; everything here gets it through this function.
 
-    An ordinary installation is imported as it is: the operators are declared only after the import failed for want of
-    them.
+    An ordinary installation is imported as it is: the operators are declared only if the import failed because they
+    were missing.
     """
     try:
         return importlib.import_module("torchvision")
@@ -28,7 +28,7 @@ def import_torchvision() -> ModuleType:
         if _MISSING not in str(error):
             raise
     for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
-        del sys.modules[name]  # the failed import leaves submodules behind, which would be half of the next one
+        del sys.modules[name]  # the failed import leaves submodules behind, which the next import would reuse
     _declare_operators()
     return importlib.import_module("torchvision")
 

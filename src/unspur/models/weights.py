@@ -16,9 +16,9 @@ from unspur.errors import UnspurError, require
 from unspur.models.base import last_layer
 from unspur.models.classifier import Classifier, Normalize
 
-Adapt = Callable[[dict[str, Tensor]], dict[str, Tensor]]  # of a published file: the same by the names used here
+Adapt = Callable[[dict[str, Tensor]], dict[str, Tensor]]  # renames the tensors of a published file to the names here
 
-# What torch.load raises for files that hold something else: text may begin like a pickle, and go on as none.
+# What torch.load raises for files that hold something else: a text may begin like a pickle but not continue like one.
 _UNREADABLE = (
     pickle.UnpicklingError,
     RuntimeError,
@@ -35,7 +35,7 @@ _UNREADABLE = (
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, or of a torch state dict read without running any code in it.
 
-    A file that has a name like torchvision's, which end in the beginning of the file's own hash, must have that hash.
+    torchvision's file names end with the first digits of the file's hash; a file with such a name must have that hash.
     """
     if not path.exists():
         raise UnspurError(f"The weights file {path} does not exist; arch.weights must be none or name a file.")
@@ -74,9 +74,9 @@ def _require_named_hash(path: Path) -> None:
 def load_weights(model: Classifier, path: Path, adapt: Adapt = dict) -> None:
     """Load ``path`` into ``model``.
 
-    The file is a whole model as written by a run, whose normalisation then replaces the model's, or the state dict of
-    the bare network, which ``adapt`` gives the names that the network has. A head for another number of classes stays
-    out, and the model keeps the one it was built with.
+    The file is either a whole model as written by a run, whose normalisation then replaces the model's, or the state
+    dict of the bare network, which ``adapt`` renames to the network's names. A head for another number of classes is
+    not loaded: the model keeps the one it was built with.
     """
     state = read_weights(path)
     prefix = "net." if any(name.startswith("net.") for name in state) else ""
@@ -89,7 +89,7 @@ def load_weights(model: Classifier, path: Path, adapt: Adapt = dict) -> None:
 
 
 def load_state(model: Classifier, state: Mapping[str, Tensor], source: str) -> None:
-    """Load all of ``state``, of a whole model or of the bare network, which came from ``source``."""
+    """Load all of ``state``, which came from ``source``: a whole model's or the bare network's."""
     if any(name.startswith("net.") for name in state):
         mean, std = state.get("normalize.mean"), state.get("normalize.std")
         if mean is not None and std is not None:
@@ -99,14 +99,14 @@ def load_state(model: Classifier, state: Mapping[str, Tensor], source: str) -> N
         state = {name.removeprefix("net."): t for name, t in state.items() if not name.startswith("normalize.")}
     if misfit := _misfit(state, model.net.state_dict()):
         raise UnspurError(f"{source} does not fit {model.arch}: {misfit}.")
-    own = model.net.state_dict()  # a state dict that knows its version, without which some networks refuse to load
+    own = model.net.state_dict()  # it holds version numbers, without which some networks refuse to load
     own.update(state)
     model.net.load_state_dict(own)
 
 
 def _misfit(state: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str:
-    """What keeps ``state`` from being ``wanted``, the first case of each kind by name; empty if nothing does."""
-    # Counters of batches came late to batch norm; files from before lack them, and they only matter without momentum.
+    """Why ``state`` does not fit ``wanted``, naming the first case of each kind; empty if it fits."""
+    # Batch norm got its counters of batches late. Older files lack them, and they only matter without momentum.
     lacks = [name for name in wanted if name not in state and not name.endswith("num_batches_tracked")]
     strange = [name for name in state if name not in wanted]
     other = [name for name in wanted if name in state and state[name].shape != wanted[name].shape]

@@ -1,7 +1,8 @@
 """Integrated Gradients and DeepLift through captum, in bounded batches (large-LR 3.3 and E.1).
 
-Both spread the difference between the logit of a class for the input and for a black one (zeros) over the input's
-values, and have its shape. They add up to that difference: exactly for DeepLift, nearly for Integrated Gradients.
+Both explain the difference between a class's logit for the input and for a black input (zeros). They spread it over the
+input's values, so they have the input's shape. They add up to that difference: exactly for DeepLift, nearly for
+Integrated Gradients.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from unspur.models.base import evaluating, penultimate
 AttributionKind = Literal["integrated_gradients", "deeplift"]
 
 _RELUS = (functional.relu, functional.relu_, torch.relu, torch.relu_, "relu", "relu_")
-_TOLERANCE = 0.05  # how much of the difference DeepLift may miss before it is no longer DeepLift
+_TOLERANCE = 0.05  # the share of the difference that DeepLift may miss before it is an error
 
 
 def integrated_gradients(
@@ -51,9 +52,9 @@ def neuron_attribution(model: nn.Module, x: Tensor, neuron: int, *, steps: int =
 def deeplift(model: nn.Module, x: Tensor, *, target: Tensor | None = None, batch_size: int = 256) -> Tensor:
     """DeepLift (rescale rule) of the logit of class ``target`` (None: of the class predicted), against black.
 
-    captum's DeepLift needs a module of its own for each use of a ReLU, which residual networks do not have; so it works
-    on a traced copy of the model that does. It knows no rule for some activations, such as GELU: where what it finds
-    does not add up to the difference it explains, this is an error.
+    captum's DeepLift needs a separate module for each use of a ReLU, which residual networks do not have. So it works
+    on a traced copy of the model that has them. It knows no rule for some activations, such as GELU: it is an error if
+    the attributions do not add up to the difference that they explain.
     """
     from captum.attr import DeepLift
 
@@ -61,7 +62,7 @@ def deeplift(model: nn.Module, x: Tensor, *, target: Tensor | None = None, batch
         target = _target(model, x, target, batch_size)
         lift, parts = DeepLift(_unshared(model)), []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it announces its hooks
+            warnings.simplefilter("ignore")  # captum warns that it sets hooks
             for part, wanted in zip(x.split(batch_size), target.split(batch_size), strict=True):
                 parts.append(lift.attribute(part.detach().clone().requires_grad_(), target=wanted).detach())
         found = torch.cat(parts)
@@ -114,10 +115,10 @@ def _check_sum(model: nn.Module, x: Tensor, target: Tensor, found: Tensor, batch
 
 
 def _unshared(model: nn.Module) -> nn.Module:
-    """A copy in which each use of a ReLU, and of any module that is used twice, is a module of its own."""
+    """A copy in which each use of a ReLU, and of any module that is used twice, is a separate module."""
     try:
         traced = fx.symbolic_trace(copy.deepcopy(model))
-    except Exception as error:  # whatever a network's own code does when it is traced
+    except Exception as error:  # a network's own code may raise anything when it is traced
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UnspurError(f"DeepLift cannot follow this network ({reason}); use integrated gradients.") from None
     seen: set[object] = set()

@@ -66,14 +66,15 @@ def cam(
     """Where in ``x`` the model sees class ``target``: maps (n, h, w) at the layer's own resolution, never negative.
 
     ``layer`` defaults to the last one that is a map of the image, ``target`` to the class that the model predicts. S,
-    the score, is the logit of that class. What speaks against the class is cut to 0, as in Grad-CAM's Eq. 2 and in the
-    package grad-cam, whose maps these are before it stretches them to [0, 1] and to the size of the image. The model
-    runs in evaluation mode, and is left as it was: modes, statistics, gradients and which parameters have them.
+    the score, is the logit of that class. Negative values, which speak against the class, are set to 0, as in
+    Grad-CAM's Eq. 2. The package grad-cam has the same maps before it stretches them to [0, 1] and to the size of the
+    image. The model runs in evaluation mode and is left as it was: modes, statistics, gradients and which parameters
+    have them.
 
-    XGradCAM divides by a channel's sum, which behind a ReLU is not negative; a layer within a block may lie before one.
-    ``rectified`` takes of the layer's output what a ReLU would let through.
+    XGradCAM divides by a channel's sum, which is not negative behind a ReLU; but a layer within a block may come before
+    its ReLU. ``rectified`` keeps only what a ReLU would let through of the layer's output.
 
-    "scorecam" needs a forward pass for each channel of the layer; the others need one in all.
+    "scorecam" needs a forward pass for each channel of the layer; the others need a single one.
     """
     if kind not in get_args(CamKind):
         raise unknown("kind of map", kind, get_args(CamKind))
@@ -88,10 +89,11 @@ def cam(
 
 
 def _scores(model: nn.Module, x: Tensor, activations: Tensor, target: Tensor) -> Tensor:
-    """(n, channels): the logit of ``target`` when of ``x`` only what a channel marks is shown (arXiv:1910.01279).
+    """(n, channels): the logit of ``target`` when only the part of ``x`` that a channel marks is shown.
 
-    A channel is enlarged corner on corner, as grad-cam does, and stretched to [0, 1]. The paper subtracts the logit of
-    an empty image, which is the same for every channel and falls out of the softmax over channels.
+    This is arXiv:1910.01279. A channel is enlarged with its corners aligned, as in grad-cam, and stretched to [0, 1].
+    The paper subtracts the logit of an empty image; that is the same for every channel and drops out of the softmax
+    over channels.
     """
     columns = []
     with torch.inference_mode(), evaluating(model):
@@ -104,7 +106,7 @@ def _scores(model: nn.Module, x: Tensor, activations: Tensor, target: Tensor) ->
 
 
 def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """What ``layer`` gives for ``x``, the score's derivative with respect to it, and the class it is the score of."""
+    """The output of ``layer`` for ``x``, the derivative of the score with respect to it, and the score's class."""
     kept: list[Tensor] = []
 
     def cut(module: nn.Module, inputs: object, output: Tensor) -> Tensor:
@@ -126,7 +128,7 @@ def _around(model: nn.Module, x: Tensor, layer: nn.Module, target: Tensor | None
 
 
 def _same_layout_back(module: nn.Module, inputs: object, output: Tensor) -> None:
-    """Let the gradient reach a pooling layer in the layout of its output; in another one it copies all that it has."""
+    """Give a pooling layer its gradient in the memory layout of its output; with another one it copies everything."""
     last = torch.channels_last
     if output.requires_grad and output.is_contiguous(memory_format=last):
         output.register_hook(lambda gradient: gradient.contiguous(memory_format=last))
@@ -134,7 +136,7 @@ def _same_layout_back(module: nn.Module, inputs: object, output: Tensor) -> None
 
 @contextlib.contextmanager
 def _frozen(model: nn.Module) -> Iterator[None]:
-    """Without gradients for the model's parameters during the block."""
+    """During the block, the model's parameters get no gradients."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in parameters:
         parameter.requires_grad_(False)

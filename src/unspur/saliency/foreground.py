@@ -62,7 +62,7 @@ def segmented(network: nn.Module, x: Tensor, batch_size: int = 8) -> Tensor:
 
 
 def deeplab() -> nn.Module:
-    """torchvision's DeepLabV3 with ResNet-50, with its published weights where torch keeps those it has downloaded."""
+    """torchvision's DeepLabV3 with ResNet-50; its published weights must be in torch's download folder."""
     segmentation = import_torchvision().models.segmentation
     weights = segmentation.DeepLabV3_ResNet50_Weights.DEFAULT
     path = Path(torch.hub.get_dir()) / "checkpoints" / weights.url.rpartition("/")[2]

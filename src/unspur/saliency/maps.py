@@ -16,8 +16,8 @@ from unspur.saliency.gradients import input_gradients
 
 Kind = CamKind | Literal["gradient"]
 
-# Rows and columns from which a map can hide a part of an image and leave the rest: a cell of a 4x4 map is a sixteenth
-# of the image. ResNet-50 at 224 pixels, with which MaskTune was shown on photographs, has 7x7.
+# A map needs this many rows and columns to hide a part of an image and leave the rest: a cell of a 4x4 map is a
+# sixteenth of the image. ResNet-50 at 224 pixels, with which MaskTune was shown on photographs, has 7x7.
 FINE = 7
 
 
@@ -32,12 +32,12 @@ def maps_of(
 ) -> Tensor:
     """A map (n, h, w) in half precision for each sample of ``split``, of the class that the model predicts for it.
 
-    Class-activation maps keep the layer's resolution: 128 bytes an image with `small_cnn`. ``least`` is the number of
-    rows and columns that they are to have, for which an earlier layer than the last may be taken: then they are
-    LayerCAM's, since one weight for a whole channel says little where a channel is an edge or a colour that occurs all
-    over an image. The kind "gradient" works for every model: the absolute input gradient, the largest over an image's
-    channels, at the image's own size (for vectors: n, features). Each map is divided by its largest value, so that half
-    precision can hold it; one that is zero everywhere stays zero.
+    Class-activation maps keep the layer's resolution: 128 bytes per image with `small_cnn`. ``least`` is the number of
+    rows and columns that they must have. If that takes an earlier layer than the last, the maps are LayerCAM's: there a
+    channel may be an edge or a colour that occurs all over an image, and a single weight for it says little. The kind
+    "gradient" works for every model: the absolute input gradient, the largest over an image's channels, at the image's
+    own size (for vectors: n, features). Each map is divided by its largest value, so that half precision can hold it; a
+    map that is zero everywhere stays zero.
     """
     layer, earlier = None, False
     if kind != "gradient":
@@ -62,17 +62,17 @@ def maps_of(
 
 
 def covered_by_maps(model: nn.Module, sample_shape: torch.Size, least: int = FINE) -> tuple[int, int]:
-    """The pixels of an image's middle that its class-activation map lies over, rows and columns.
+    """The size (rows, columns) of the part in the middle of an image that its class-activation map covers.
 
-    Convolutions without padding leave the edges out: the 8x8 cells of `small_cnn` are two pixels apart and lie over
-    16 of 28, the outermost 6.5 pixels from the edge. Stretched over the whole image, they show a mark 3 to 8 pixels
-    from the corner up to 5 pixels away from where it is.
+    Convolutions without padding leave the edges out: the 8x8 cells of `small_cnn` are two pixels apart and cover 16 of
+    28 pixels, the outermost cells 6.5 pixels from the edge. If they were stretched over the whole image, a mark 3 to 8
+    pixels from the corner would appear up to 5 pixels away from where it is.
     """
     return map_layer(model, sample_shape, least).covered
 
 
 def coarse_warnings(model: nn.Module, sample_shape: torch.Size, least: int = FINE) -> list[str]:
-    """A sentence if maps of ``least`` rows and columns are not of the network's last layer, or cannot be had."""
+    """A sentence if maps of ``least`` rows and columns need another layer than the last, or no layer has them."""
     last, used = (map_layer(model, sample_shape, cells) for cells in (1, least))
     size = _size(tuple(sample_shape[-2:]))
     if min(used.cells) < least:

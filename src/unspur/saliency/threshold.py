@@ -1,8 +1,8 @@
 """From a map of what a model looks at to a mask that hides it (MaskTune, Eq. 2 and section 3).
 
-The paper calls the map A of the image's own size in one sentence, and up-samples the thresholded map in the next. Here
+In one sentence of the paper the map A has the image's own size; in the next, the thresholded map is up-sampled. Here
 the map is up-sampled smoothly and then thresholded. Thresholding first hides whole cells of a coarse map, whose borders
-are not those of what the model looks at: on `biased_mnist` it left 28 to 40 % of the square's pixels in sight, against
+are not those of what the model looks at. On `biased_mnist` that left 28 to 40 % of the square's pixels visible, against
 1 % (three seeds, results/masktune-readings.json), and with them the shortcut.
 """
 
@@ -19,7 +19,7 @@ from unspur.data.masks import BitMask, BothMasks, GrownMask, MapMask, Mask, Soft
 from unspur.errors import require
 
 PART = 256  # maps that are up-sampled at a time: few enough for a processor's cache
-ROUNDING = 1e-6  # by so much (relatively) up-sampled values may exceed the value that they all had
+ROUNDING = 1e-6  # up-sampling a constant map may exceed its value by this much (relatively)
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,14 @@ class MeanStd:
     def level(self, maps: Tensor, overall: float) -> Tensor:
         """mean + num_std * std (of the population) of each map.
 
-        Over the positive values alone the deviation is theirs too. Of m values none can exceed the mean by more than
-        sqrt(m - 1) deviations: a map with five positive values or fewer hides nothing at two deviations.
+        If only positive values count, both mean and deviation are taken over those. Of m values none can exceed the
+        mean by more than sqrt(m - 1) deviations: a map with five positive values or fewer hides nothing at two
+        deviations.
         """
         flat = maps.flatten(1)
         counted = flat > 0 if self.over == "positive" else torch.ones(1, flat.shape[1], dtype=torch.bool)
         n = counted.sum(1).clamp(min=1)
-        mean = flat.sum(1) / n  # no map is negative anywhere, so what does not count adds nothing
+        mean = flat.sum(1) / n  # maps are never negative, so values that do not count are 0 and add nothing
         std: Tensor = torch.linalg.vector_norm((flat - mean.unsqueeze(1)).mul_(counted), dim=1) / n.sqrt()
         return mean + self.num_std * std
 
@@ -54,7 +55,7 @@ class DatasetMean:
     name: ClassVar[str] = "dataset_mean"
 
     def level(self, maps: Tensor, overall: float) -> Tensor:
-        """``overall``, the mean of all maps, for every one of them; the other thresholds do not need it."""
+        """``overall``, the mean of all maps, for every map; the other thresholds do not need it."""
         return torch.full((len(maps),), overall)
 
 
@@ -101,9 +102,9 @@ def hide(
 ) -> Mask:
     """What ``threshold`` hides of samples of ``size``, added to what was hidden ``before``.
 
-    Maps are scaled to bytes, each to its own peak. They lie over all of a sample, or over the ``covered`` pixels of its
-    middle. What exceeds the threshold is grown by ``grow`` pixels. A mask that would hide a whole sample leaves that
-    sample as it was: there would be nothing left to learn from.
+    Maps are scaled to bytes, each to its own peak. They cover the whole sample, or the ``covered`` pixels of its
+    middle. What exceeds the threshold is grown by ``grow`` pixels. A mask that would hide a whole sample is not
+    applied: there would be nothing left to learn from.
     """
     coarse = _bytes(maps)
     parts = torch.arange(len(maps)).split(PART)
@@ -120,7 +121,7 @@ def hide(
     mask: Mask = MapMask(coarse, torch.cat(levels), size, covered)
     if grow:
         mask = GrownMask(mask, grow)
-    if coarse.shape[1:] == size:  # not coarse at all: a bit a pixel is less than a byte
+    if coarse.shape[1:] == size:  # not coarse at all: one bit per pixel is less than a byte
         mask = BitMask(torch.cat([BitMask.of(mask.keep(part) == 0).bits for part in parts]), size)
     return mask if before is None else BothMasks(before, mask)
 
