@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # `unspur --help` must not wait for torch
 
 
 def user_path(text: str | Path) -> Path:
-    """``text`` as a path, ``~`` and ``~name`` being homes; a name that no user has is an error."""
+    """``text`` as a path, with ``~`` and ``~name`` expanded to home folders; an unknown user is an error."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -37,7 +37,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse, before the work that makes it, a file that cannot be written; folders above it are made when it is."""
+    """Raise an error, before any work is done, if ``path`` cannot be written; its folders are made later, with it."""
     require(not path.is_dir(), f"{path} is a folder; name a file.")
     there = next(folder for folder in path.absolute().parents if folder.exists())
     try:
@@ -61,7 +61,7 @@ def writable(folder: Path) -> None:
 
 
 def in_bytes(count: int) -> str:
-    """A number of bytes as people say it.
+    """A number of bytes in a readable form.
 
     >>> in_bytes(640), in_bytes(7_680), in_bytes(1_300_000_000)
     ('640 bytes', '7.7 kB', '1.3 GB')
@@ -73,7 +73,7 @@ def in_bytes(count: int) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` so that ``path`` holds all of it or what it held before."""
+    """Write ``text`` so that ``path`` holds either all of it or what it held before."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -87,12 +87,12 @@ def append_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as indented JSON; not-a-number becomes an error here, not in the reader."""
+    """Write ``value`` as indented JSON; not-a-number is an error here rather than for the reader."""
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
 def require_file(path: Path) -> None:
-    """Stop at what is there but no file: a pipe would be waited for, a device has no end, and a folder no content."""
+    """Raise an error if ``path`` exists but is no file: reading a pipe would wait, and a device would never end."""
     if not path.is_file() and path.exists():
         raise UnspurError(f"{path} is not a file; restore or delete it.")
 
@@ -133,7 +133,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], note: Any = None) -
     with replacing(path) as temporary:
         try:
             save_file(whole, temporary, metadata={"note": json.dumps(note)})
-        except SafetensorError as error:  # such as of a full disk
+        except SafetensorError as error:  # such as a full disk
             raise OSError(str(error)) from None
 
 

@@ -1,4 +1,4 @@
-"""Memory: what a machine has, so that what no machine can hold is refused before it is asked for, and what is freed."""
+"""Memory: refuse, before it is allocated, what this machine cannot hold; and keep freed memory for reuse."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ KEPT = {M_MMAP_THRESHOLD: 2**30, M_TRIM_THRESHOLD: 2**31 - 1, M_TOP_PAD: 2**28}
 
 @cache
 def keep_freed_memory() -> bool:
-    """Let this process keep what it frees for what it asks for next; False where the system has no such setting.
+    """Let this process keep freed memory for its next allocations; False where the system has no such setting.
 
-    By default glibc gives a large tensor's memory back as soon as it is freed, and every step of a training asks for
-    the same again, a page at a time: fine-tuning on photographs spends a quarter of its time so
+    By default glibc returns a large tensor's memory to the system as soon as it is freed. Every training step then
+    allocates the same memory again, a page at a time, on which fine-tuning on photographs spends a quarter of its time
     (benchmarks/freed_memory.py).
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):  # such as where there is no glibc
@@ -37,7 +37,7 @@ def machine_memory() -> int | None:
 
 
 def require_memory(needed: int, what: str, instead: str) -> None:
-    """Stop before ``what`` is made if it needs more memory than this machine has; ``instead`` says what to do."""
+    """Raise an error if ``what`` would need more memory than this machine has; ``instead`` says what to do."""
     has = machine_memory()
     require(
         has is None or needed <= has,
@@ -46,7 +46,7 @@ def require_memory(needed: int, what: str, instead: str) -> None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` is what Python, NumPy or torch raise when they get no memory.
+    """Whether ``error`` is what Python, NumPy or torch raise when they run out of memory.
 
     >>> is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
     True

@@ -20,7 +20,7 @@ LARGEST = 2**63 - 1  # whole numbers beyond it fit into no tensor, and infinity 
 
 
 class Option(NamedTuple):
-    """One setting: its dotted key, its default and what the source says of it."""
+    """One setting: its dotted key, its default and its comment in the source."""
 
     key: str
     default: Any
@@ -43,7 +43,7 @@ def renamed(old: str, default: T) -> T:
 
 
 def added(default: T) -> T:
-    """A field that came later: JSON leaves it out while it has its default, so that older runs keep their keys.
+    """A field that was added later: JSON leaves it out at its default, so that older runs keep their keys.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Walk:
@@ -71,12 +71,12 @@ def current_key(spec: Any, key: str) -> str:
 
 
 def _present(cls: type) -> dict[str, str]:
-    """The present name of each field that had another one."""
+    """The present name of each field that was renamed, by its old name."""
     return {field.metadata["was"]: field.name for field in dataclasses.fields(cls) if "was" in field.metadata}
 
 
 def options(spec: Any, prefix: str = "") -> Iterator[Option]:
-    """Every setting of ``spec``, the nested ones behind their parent."""
+    """Every setting of ``spec``; nested settings follow their parent."""
     comments = _comments(type(spec))  # type: ignore[arg-type]  # mypy does not know that classes can be hashed
     for field in dataclasses.fields(spec):
         value, key = getattr(spec, field.name), prefix + field.name
@@ -87,7 +87,7 @@ def options(spec: Any, prefix: str = "") -> Iterator[Option]:
 
 
 def with_option(spec: T, key: str, text: str, full_key: str | None = None, others: Iterable[str] = ()) -> T:
-    """``spec`` with the field at dotted ``key`` set from ``text``; ``others`` are keys that could have been meant.
+    """``spec`` with the field at dotted ``key`` set from ``text``; ``others`` are further keys to suggest in an error.
 
     >>> from unspur.train.recipe import SGD
     >>> with_option(with_option(SGD(), "schedule", "step"), "schedule.every", "3").schedule
@@ -117,7 +117,7 @@ def parse(text: str, hint: Any) -> Any:
     ValueError: a number
     """
     choices = _choices(hint)
-    choices.sort(key=lambda choice: choice is not type(None))  # "none" is text too, but not meant so
+    choices.sort(key=lambda choice: choice is not type(None))  # try None first: "none" would also do as text
     for choice in choices:
         try:
             return _parse_one(text, choice)
@@ -128,7 +128,7 @@ def parse(text: str, hint: Any) -> Any:
 
 
 def require_choices(spec: Any, prefix: str = "") -> None:
-    """Stop at a field whose value is none of those that its Literal names."""
+    """Raise an error for a field whose value its Literal does not name."""
     for name, hint in _hints(type(spec)).items():
         value = getattr(spec, name)
         if get_origin(hint) is Literal and value not in get_args(hint):
@@ -165,7 +165,7 @@ def from_json(value: Mapping[str, Any], hint: Any) -> Any:
 
 
 def _from_json(item: Any, hint: Any, key: str) -> Any:
-    """A field's value from JSON; what the field cannot hold is an error, or it would be found deep inside."""
+    """A field's value from JSON; a value that the field cannot hold is an error here, rather than much later."""
     if any(dataclasses.is_dataclass(choice) for choice in get_args(hint) or (hint,)):
         if isinstance(item, dict):
             return from_json(item, hint)
@@ -248,7 +248,7 @@ def _hints(cls: Any) -> Mapping[str, Any]:  # Any, as mypy does not know that cl
 
 @functools.cache
 def _evaluated(cls: Any) -> Mapping[str, Any]:
-    """The fields' types; they are written as text, and evaluating that is most of the work of a configuration."""
+    """The fields' types. They are written as text, and evaluating it is most of the work of reading a configuration."""
     fields = [field.name for field in dataclasses.fields(cls)]
     hints = typing.get_type_hints(cls)
     return {name: hints[name] for name in fields}

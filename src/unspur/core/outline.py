@@ -1,4 +1,4 @@
-"""What classes say about themselves, read from their source: a listing must not wait until torch is imported."""
+"""Facts about classes, read from their source: a listing must not wait until torch is imported."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def outline(module: str, name: str) -> Outline:
 def catalogue(module: str, variable: str) -> dict[str, Outline]:
     """The classes that a catalogue lists, by name and in its order.
 
-    It may be a dict of names and classes, or of names and texts like "unspur.methods.erm:ERM", or made of a tuple of
-    classes, each of which has its name in a class variable.
+    The catalogue may be a dict of names and classes, a dict of names and texts like "unspur.methods.erm:ERM", or made
+    from a tuple of classes, each of which has its name in a class variable.
 
     >>> list(catalogue("unspur.models.catalog", "ARCHS"))[:3]
     ['fcn', 'small_cnn', 'cnn3']

@@ -33,7 +33,7 @@ def silent(stage: str, done: float) -> None:
 
 
 def of_stage(progress: Progress, stage: str) -> Done:
-    """``progress`` of one stage, for a function that has only one."""
+    """``progress`` for a function that has a single stage."""
     return partial(progress, stage)
 
 
@@ -71,9 +71,9 @@ class ProgressBar:
 def counting(
     what: str, total: int, done: int = 0, text: Callable[[int], str] = "{:,}".format
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is given how many more of ``total`` are done; ``done`` are so already.
+    """Yield a function to call with the number of items just done, out of ``total``; ``done`` were done before.
 
-    ``text`` writes such a number for people.
+    ``text`` formats such a number.
     """
     _DISPLAY.open()
     stage, reached = _Stage(what, done / max(total, 1)), done
@@ -90,12 +90,12 @@ def counting(
 
 
 class _Stage:
-    """One stage: when it began, and how far it had come by then, as one that is resumed has."""
+    """One stage: when it began, and how far along it was then (a resumed stage does not begin at 0)."""
 
     def __init__(self, label: str, done: float) -> None:
         self.label, self._first, self._done, self._began = label, done, done, monotonic()
         self.task = _DISPLAY.add(label)
-        self.counted: tuple[int, str] | None = None  # what it goes through, to show how many a second
+        self.counted: tuple[int, str] | None = None  # how many of what it goes through, to show a rate per second
 
     def reach(self, done: float, count: str = "") -> None:
         now, left = monotonic(), ""
@@ -111,7 +111,7 @@ class _Stage:
 
 
 class _Display:
-    """What stderr shows: of that there is one, so that work inside other work adds its bars to the same display."""
+    """What stderr shows. There is only one, so work inside other work adds its bars to the same display."""
 
     def __init__(self) -> None:
         self._users, self._next_line = 0, 0.0
@@ -129,7 +129,7 @@ class _Display:
         self._users -= 1
         if not self._bars:
             return
-        if self._users:  # what goes on around it would be pushed off the screen by all that has ended
+        if self._users:  # finished bars would push those of the work around them off the screen
             for stage in stages:
                 if stage.task is not None:
                     self._bars.remove_task(stage.task)
@@ -159,7 +159,7 @@ def _bars() -> Bars:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A duration in a readable form.
 
     >>> duration(45), duration(170), duration(9000)
     ('45 s', '3 min', '2.5 h')
@@ -170,7 +170,7 @@ def duration(seconds: float) -> str:
 
 
 def seconds_of(text: str) -> float:
-    """A time as people write it.
+    """The seconds in a duration such as "20m".
 
     >>> seconds_of("90s"), seconds_of("20m"), seconds_of("1.5h")
     (90.0, 1200.0, 5400.0)

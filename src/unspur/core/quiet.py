@@ -1,4 +1,4 @@
-"""Whether people want to see results alone: no progress, no hints."""
+"""Whether to show results only: no progress, no hints."""
 
 from __future__ import annotations
 

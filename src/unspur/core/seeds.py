@@ -10,7 +10,7 @@ import torch
 
 
 def derive(seed: int, *labels: str | int) -> int:
-    """A new seed for the purpose that ``labels`` name, independent of every other purpose's.
+    """A new seed for the purpose that ``labels`` name, independent of the seeds for other purposes.
 
     >>> derive(0, "erm", 1) == derive(0, "erm", 1), derive(0, "erm", 1) == derive(0, "erm", 2)
     (True, False)
@@ -26,7 +26,8 @@ def stream(seed: int, *labels: str | int) -> torch.Generator:
 def data_stream(seed: int, purpose: str) -> torch.Generator:
     """A generator for one purpose in making or splitting data.
 
-    It is derived otherwise than ``stream``'s: every split and planted set that figures were published on depends on it.
+    Its seed is derived differently from ``stream``'s, and must stay so: published figures depend on the splits and
+    planted sets that it draws.
     """
     return torch.Generator().manual_seed(_seed_from(f"{purpose} {seed}"))
 
@@ -35,7 +36,7 @@ def data_stream(seed: int, purpose: str) -> torch.Generator:
 def seeded(seed: int, *labels: str | int) -> Iterator[None]:
     """Run the block with torch's global generator seeded (dropout and initialisers use no other), then restore it."""
     with torch.random.fork_rng():
-        # Without an accelerator torch.manual_seed would keep a stack trace for each kind of them, for good.
+        # Without an accelerator, torch.manual_seed would keep a stack trace for each kind of accelerator, for good.
         seed_all = torch.manual_seed if torch.accelerator.is_available() else torch.default_generator.manual_seed
         seed_all(derive(seed, *labels))
         yield

@@ -69,7 +69,7 @@ def _check(value: Any, shape: Any, where: str, field: str) -> None:
 
 
 def _check_any(value: Any, shapes: tuple[Any, ...], where: str, field: str) -> None:
-    """``value`` must have one of ``shapes``; of a single one and null the sentence names that one."""
+    """``value`` must have one of ``shapes``; for one shape or null, the error names that shape."""
     rest = [shape for shape in shapes if shape is not type(None)]
     if value is None and len(rest) < len(shapes):
         return
@@ -91,7 +91,7 @@ def _check_fields(value: Any, shape: Any, where: str, field: str) -> None:
         inner = f"{field}.{name}" if field else name
         if name in value:
             _check(value[name], hint, where, inner)
-        elif name in shape.__required_keys__ and get_origin(hint) is not typing.NotRequired:  # it sees but text
+        elif name in shape.__required_keys__ and get_origin(hint) is not typing.NotRequired:  # it only sees text
             raise UnspurError(f"{where}: {inner} is missing; restore or delete the file.")
 
 
@@ -116,7 +116,7 @@ def _name(shape: Any) -> str:
 
 
 def shortened(value: Any) -> str:
-    """``value`` as Python writes it, cut where a sentence would not end."""
+    """``value`` as Python writes it, cut to a length that fits into a sentence."""
     said = repr(value)
     return said if len(said) <= 60 else f"{said[:57]}..."
 

@@ -10,7 +10,7 @@ import torch
 
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
-    """During the block operations use one thread each, also in threads that are started in it: they share the cores."""
+    """During the block each operation uses one thread, also in threads started there, which share the cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,7 +1,7 @@
 """Files and folders that are made beside their place and moved there once they are whole.
 
-A process that is killed cannot delete what it has begun. But the system takes its locks away, so that the next process
-that writes there sees which unfinished files nobody works on any more, and deletes them.
+A killed process cannot delete what it has begun. But the system releases its locks, so the next process that writes
+there sees which unfinished files nobody works on any more, and deletes them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-# Windows has no such locks: there only a run, an audit or a repair that goes on deletes what was left in its folder.
+# Windows has no such locks. There, leftovers are only deleted by a run, audit or repair that resumes in its own folder.
 try:
     import fcntl
 except ImportError:
@@ -46,7 +46,7 @@ def unfinished_folder(path: Path) -> Iterator[Path]:
 
 
 def publish(temporary: Path, path: Path, mode: int) -> None:
-    """Move what is finished to its place; it was made private, and becomes as readable as others of the user's."""
+    """Move what is finished to its place. It was made private; now it gets the user's usual permissions."""
     umask = os.umask(0)
     os.umask(umask)
     temporary.chmod(mode & ~umask)
@@ -61,7 +61,7 @@ def _file(path: Path) -> Path:
 
 @contextlib.contextmanager
 def _held(parent: Path, make: Callable[[], Path]) -> Iterator[Path]:
-    """What ``make`` makes in ``parent``, locked for as long as the block takes, where the disk knows locks."""
+    """What ``make`` makes in ``parent``, locked during the block if the file system supports locks."""
     clear_abandoned(parent)
     made = make()
     lock = _lock(made, wait=True)
@@ -78,7 +78,7 @@ def _held(parent: Path, make: Callable[[], Path]) -> Iterator[Path]:
 
 
 def _lock(path: Path, *, wait: bool = False) -> int | None:
-    """Lock ``path``, a file or a folder; None: it is gone, somebody has it and is not waited for, or there are none."""
+    """Lock ``path``, a file or a folder. None: it is gone, or locked and not waited for, or locks are not supported."""
     if fcntl is None:
         return None
     try:
@@ -94,7 +94,7 @@ def _lock(path: Path, *, wait: bool = False) -> int | None:
 
 
 def clear_abandoned(folder: Path) -> None:
-    """Delete what killed processes left unfinished in ``folder``; a process looks once."""
+    """Delete what killed processes left unfinished in ``folder``; each process checks a folder once."""
     if fcntl is None or folder in _cleared:
         return
     _cleared.add(folder)
@@ -113,6 +113,6 @@ def _delete(path: Path) -> None:
 
 
 def remove_partial(folder: Path) -> None:
-    """Delete all that is unfinished in ``folder`` or below it, which nobody else works on."""
+    """Delete everything unfinished in ``folder`` or below it; nobody else may be working there."""
     for path in folder.rglob(PARTIAL + "*"):
         _delete(path)

@@ -47,8 +47,8 @@ def selective_scores(
 ) -> dict[str, Any]:
     """Coverage and error of every mode on every test set, thresholds chosen on the validation set alone.
 
-    ``softmax_response`` is the single model before the repair: what one would have had without it. ``learned`` is what
-    the ``selector`` of a method that learns to abstain says.
+    ``softmax_response`` is the single model before the repair: what one would have had without it. ``learned`` uses the
+    ``selector`` of a method that learns to abstain.
     """
     if not len(data.val):
         raise UnspurError("There is no validation set to choose a threshold on; load the data with one (data.val).")
@@ -76,7 +76,7 @@ def _modes(
 
 def _score(mode: str, validation: Tensor, scores: Scores, test: Split, coverage: float) -> dict[str, Any]:
     correct = scores.pred == test.y
-    # Agreement answers wherever the models agree: its coverage is what it is, not what was asked for.
+    # Agreement answers wherever the models agree, so its coverage is fixed, whatever coverage was asked for.
     threshold = 1.0 if mode == "agreement" else threshold_for(validation, coverage)
     answered = answers(scores.confidence, threshold)
     groups = groups_of(test)

@@ -45,9 +45,9 @@ from unspur.saliency.foreground import foreground as foreground_of
 
 T = TypeVar("T")
 
-SAMPLES = 1000  # test inputs whose activations are looked at (large-LR, C), and to score pruned columns and weights
-ATTRIBUTED = 200  # of these, whose attributions are looked at
-SHOWN = 12  # of these, whose attributions are kept for the report
+SAMPLES = 1000  # test inputs whose activations are measured (large-LR, C), and to score pruned columns and weights
+ATTRIBUTED = 200  # of these: inputs whose attributions are computed
+SHOWN = 12  # of these: inputs whose attributions are kept for the report
 SCORED = 10_000  # test inputs to score pruned nodes, and training inputs whose losses are compared
 UNITS: tuple[Unit, ...] = ("node", "column", "weight")
 NO_SHORTCUT = (
@@ -88,11 +88,11 @@ def analyse(
 ) -> Analysis:
     """Compute every metric of ``model`` on the test set ``test``.
 
-    ``regions`` says where in an input class and shortcut lie, ``loss_ratios`` are those of the training's epochs,
-    ``foreground`` says where the objects in its images are (a .npy file of masks, or deeplabv3), for the share of
-    attribution on the background. ``samples`` test inputs give the activations, and the accuracy once columns or
-    weights are pruned. ``around`` asks for the surroundings of the solution as well, which take longer than all the
-    rest. What cannot be computed for this model or data is None, and ``unknown`` says why.
+    ``regions`` says where in an input class and shortcut lie; ``loss_ratios`` are those of the training's epochs.
+    ``foreground`` says where the objects in the images are (a .npy file of masks, or deeplabv3), for the share of
+    attribution on the background. ``samples`` test inputs give the activations, and the accuracy after columns or
+    weights are pruned. ``around`` also measures the surroundings of the solution, which takes longer than all the rest.
+    What cannot be computed for this model or data is None, and ``unknown`` says why.
     """
     look = _Look(model, data, data.tests[test], samples, seed, progress)
     if regions and lacks_shortcut(data, test):
@@ -121,7 +121,7 @@ def lacks_shortcut(data: Dataset, test: str) -> bool:
 
 
 def _finite(value: Any, unknown: dict[str, str], name: str = "") -> Any:
-    """``value`` with None for every number that is none, and its name kept with the reason."""
+    """``value`` with None for every number that is not finite; ``unknown`` gets its name and the reason."""
     if isinstance(value, Mapping):
         return {key: _finite(part, unknown, f"{name}.{key}" if name else key) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -150,7 +150,7 @@ class _Look:
         self.z = self.known("activations", lambda: activations(model, self.sample))
 
     def known(self, what: str, compute: Callable[[], T | None], otherwise: str = "") -> T | None:
-        """What ``compute`` finds, or None with the reason kept: its error, or ``otherwise`` where it finds nothing."""
+        """The result of ``compute``; if it is None, the reason is kept: an error, or else ``otherwise``."""
         try:
             found = compute()
         except UnspurError as error:
@@ -160,7 +160,7 @@ class _Look:
         return found
 
     def warnings(self) -> list[str]:
-        """What makes figures mean less than they seem to."""
+        """Reasons why figures mean less than they seem to."""
         if len(self.sample.y.unique()) == 1 or len(self.logits.argmax(1).unique()) > 1:
             return []
         return ["The network predicts one class for all inputs: all of it can be pruned, and that means nothing."]
@@ -173,7 +173,7 @@ class _Look:
             def accuracy(model: nn.Module) -> float:
                 predicted = predict(model, tested).argmax(1)
                 worst.append(worst_group_accuracy(group_accuracy(predicted, tested.y, group)))
-                self.progress(f"pruning by {unit}", len(worst) / len(KAPPAS))  # the whole model and each share but 0
+                self.progress(f"pruning by {unit}", len(worst) / len(KAPPAS))  # the whole model and all shares except 0
                 return float((predicted == tested.y).double().mean())
 
             group = groups_of(tested).id
@@ -205,7 +205,7 @@ class _Look:
         if not sample.attributes:
             self.unknown["bsi"] = NO_ATTRIBUTES
         for name, column in sample.attributes.items():
-            values = self.labelled[name].unique()  # also those that no sample has, which must be told
+            values = self.labelled[name].unique()  # including values that no sample has: these must be reported
             label = torch.searchsorted(values, column)
             found = self.known(f"bsi.{name}", partial(average_selectivity, z, label, len(values)))
             if found is not None:
@@ -258,7 +258,7 @@ class _Look:
         return found
 
     def training(self, epochs: Sequence[EpochRatios]) -> TrainingLosses:
-        """Loss ratios on the way; mean losses of aligned and conflicting training samples, one over the other (B)."""
+        """Loss ratios during training, and the ratio of mean losses of aligned and conflicting training samples (B)."""
         aligned = aligned_with(self.data.train, self.train) if self.train.attributes else None
         if aligned is None:
             self.unknown["training"] = NO_ATTRIBUTES

@@ -19,8 +19,8 @@ from unspur.models.base import evaluating, penultimate
 from unspur.saliency.attributions import integrated_gradients, neuron_attribution
 from unspur.train.moments import Moment
 
-SAMPLES = 50  # training samples whose attributions are looked at
-MAPPED = 6  # of these, whose maps are kept
+SAMPLES = 50  # training samples whose attributions are computed
+MAPPED = 6  # of these: samples whose maps are kept
 FOLLOWED = "artifacts/followed"  # in a run's folder: a file of maps for each epoch
 EVERY = 20  # steps from one look at the neuron to the next, from the first of an epoch on
 
@@ -28,15 +28,16 @@ EVERY = 20  # steps from one look at the neuron to the next, from the first of a
 class Attributions:
     """Follows the shares of Integrated Gradients in each of ``masks``, and one penultimate neuron's spurious use.
 
-    Figures of an epoch, of the model at its end: ``core_attribution``, ``spurious_attribution`` and so on for the
-    predicted class, and ``neuron_spurious_use``: the spurious share of what the neuron fires for, which is missing
-    while it does not fire for any of the samples.
+    Figures of an epoch, for the model at its end: ``core_attribution``, ``spurious_attribution`` and so on for the
+    predicted class, and ``neuron_spurious_use``: the spurious share of what the neuron fires for. It is missing while
+    the neuron does not fire for any of the samples.
 
-    Figure 28 shows a neuron that is "reset" by large updates as its spurious use grows, and most of that comes in the
-    first epochs. So the epoch's figures also have, step by step and null where it was not looked at, ``neuron_uses``
-    and ``neuron_changes``: the 2-norm of the change of its activations for the samples since the look before, over the
-    sum of their norms, so that 1 means that nothing of them is left. The paper does not say how it sizes updates; those
-    of weights would mean little where a normalisation follows. The training does not depend on any of it.
+    Figure 28 shows a neuron that is "reset" by large updates as its spurious use grows, mostly in the first epochs. So
+    the epoch's figures also have ``neuron_uses`` and ``neuron_changes``, with an entry for each step (null for steps at
+    which the neuron was not measured). A change is the 2-norm of the difference between the neuron's activations for
+    the samples now and at the measurement before, divided by the sum of both norms: 1 means that nothing of them is
+    left. The paper does not say how it measures the size of updates; updates of weights would mean little where a
+    normalisation follows. The training does not depend on any of this.
     """
 
     def __init__(self, train: Split, masks: Mapping[str, Tensor], neuron: int, seed: int) -> None:
@@ -91,7 +92,8 @@ class Attributions:
 
     @torch.no_grad()
     def _change(self, model: nn.Module) -> float | None:
-        """None at an epoch's first look, so that one that is resumed notes the same, and while it does not fire."""
+        """How much the neuron changed. None while it does not fire, and at an epoch's first measurement, so that a
+        resumed epoch logs the same."""
         before = self._activations
         with evaluating(model):
             self._activations = penultimate(model, self._on(model))[:, self._neuron].double().cpu()
@@ -105,7 +107,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 class AttributionMaps:
-    """Keeps the maps of a few training images after every epoch, as Figure 13 shows them; weights do not depend on it.
+    """Keeps the maps of a few training images after every epoch, as in Figure 13; the training does not depend on it.
 
     Each epoch is a file of ``folder``, STAGE-EPOCH.safetensors: the images' numbers and their maps, Integrated
     Gradients of the predicted class, summed over channels. An epoch that is repeated writes the same file again.

@@ -1,4 +1,4 @@
-"""What an analysis holds, typed, and its figures of one number by the names that people see (docs/sweeps.md)."""
+"""The types of what an analysis holds, and its single-number figures by their displayed names (docs/sweeps.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Surroundings(TypedDict):
 
 
 class PruningCurve(TypedDict):
-    """The share of accuracy that is left for each share pruned."""
+    """The share of accuracy that is left at each share pruned."""
 
     kappas: list[float]
     retained: list[float]
@@ -83,7 +83,7 @@ class TrainingLosses(TypedDict):
 
 
 class AnalysisBlock(CompressionBlock, Representation):
-    """Every figure of one model on one test set; what an early version did not write is not required."""
+    """Every figure of one model on one test set; fields that early versions did not write are not required."""
 
     test: str
     samples: int
@@ -97,7 +97,7 @@ class AnalysisBlock(CompressionBlock, Representation):
 
 ABOUT_SHORTCUT = ("core attribution", "spurious attribution")  # figures that need images with the shortcut
 
-# Where in an analysis each figure of one number is, in the order in which people see them.
+# Where in an analysis each single-number figure is, in the order in which they are shown.
 FIGURES: dict[str, tuple[str, ...]] = {
     "prunability": ("prunability", "node", "mean"),
     "worst-group prunability": ("prunability", "node", "worst_group"),
@@ -125,7 +125,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
 
 
 def figures(analysis: AnalysisBlock) -> dict[str, float]:
-    """The figures of one number in an analysis, by the name that people see; what is unknown is left out."""
+    """The single-number figures of an analysis, by their displayed names; unknown ones are left out."""
     found = {}
     for name, path in FIGURES.items():
         value: Any = analysis

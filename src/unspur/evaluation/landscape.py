@@ -21,7 +21,7 @@ from unspur.metrics.represent import average_selectivity
 from unspur.saliency.attributions import integrated_gradients
 
 SAMPLES = 500  # training and test samples that each point is measured on
-ATTRIBUTED = 50  # of these, whose attributions are looked at
+ATTRIBUTED = 50  # of these: samples whose attributions are computed
 
 Measure = Callable[[nn.Module], float]
 SpuriousBy = Literal["attribution", "selectivity"]
@@ -40,9 +40,9 @@ def surroundings(
     """Measures on ``points`` x ``points`` places around a solution, as plain values for JSON; the axis is ``axis``.
 
     ``loss`` is that of training samples, ``accuracy`` that of test samples. ``spurious_use`` is the share of Integrated
-    Gradients on the mask ``spurious`` where there is one, else the mean bias-selectivity of the penultimate neurons for
-    the first attribute, as ``spurious_by`` says; without either both are None. So is a value that is not finite.
-    ``unknown`` says why there is none.
+    Gradients on the mask ``spurious`` if there is one; otherwise the mean bias-selectivity of the penultimate neurons
+    for the first attribute. ``spurious_by`` says which; both are None if neither can be measured. A value that is not
+    finite is None, too. ``unknown`` says why.
     """
     train, tested = (some(split, SAMPLES, seed) for split in (data.train, data.tests[test]))
     measures: dict[str, Measure] = {

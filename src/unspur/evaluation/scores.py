@@ -63,9 +63,9 @@ ScoreName = Literal[
     "conflicting_accuracy",
 ]
 
-BATCH = 250  # what stays in a CPU's cache is faster
-FEW = 50  # samples of a batch where the first may be enough
-MOST_AT_ONCE = 200_000  # samples whose features are held in memory together: a gigabyte
+BATCH = 250  # batches that fit into a CPU's cache are faster
+FEW = 50  # the size of a batch where the first one may be enough
+MOST_AT_ONCE = 200_000  # samples whose features are held in memory at once: a gigabyte
 
 UNKNOWN_GROUPS: OverGroups = {
     "mean_group_accuracy": None,
@@ -77,8 +77,8 @@ UNKNOWN_GROUPS: OverGroups = {
 def predict(model: nn.Module, split: Split, progress: Done | None = None) -> Tensor:
     """The model's logits for every sample of ``split``, in order, computed where the model is.
 
-    Those of many photographs are computed in the fastest way (models/inference.py), equal but for the last digits, and
-    those of a head on a frozen network from features that every such head shares (parts/features.py).
+    For many photographs they are computed in the fastest way (models/inference.py), which is equal except for the last
+    digits. For a head on a frozen network they come from features that all such heads share (parts/features.py).
     """
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     order = torch.arange(len(split)).split(BATCH)
@@ -125,10 +125,10 @@ class Predictions:
 
 @torch.no_grad()
 def only_class(model: nn.Module, split: Split, progress: Done | None = None) -> int | None:
-    """The class that ``model`` predicts for every sample of ``split``, if it is one and the samples are of several.
+    """The class that ``model`` predicts for every sample of ``split``, if there is one and the samples have several.
 
-    Samples of all classes in turn are looked at, so that a model that tells them apart mostly shows it in the first
-    batch, and the others are left alone.
+    Samples of all classes come in turn, so a model that tells classes apart mostly shows it in the first batch, and the
+    other batches are not computed.
     """
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     if len(split.y.unique()) < 2:
@@ -171,7 +171,7 @@ def activations(model: nn.Module, split: Split, batch_size: int = 500) -> Tensor
 
 
 def chosen(split: Split, count: int, seed: int) -> Tensor:
-    """The numbers of at most ``count`` samples, drawn at random: the first of them are of all classes as well."""
+    """The numbers of at most ``count`` samples, drawn at random, so that even the first few are of all classes."""
     return torch.randperm(len(split), generator=stream(seed, "analysis"))[:count]
 
 
@@ -186,7 +186,7 @@ def evaluate(model: nn.Module, data: Dataset) -> dict[str, TestScores]:
 
 
 def score(logits: Tensor, test: Split, train: Split) -> TestScores:
-    """Every score of predictions on ``test``; what ``train`` cannot tell is None."""
+    """Every score of predictions on ``test``; scores that ``train`` says nothing about are None."""
     pred = logits.argmax(1)
     correct = pred == test.y
     known = bool(train.attributes) and set(test.attributes) == set(train.attributes)
