@@ -14,6 +14,7 @@ from audit_tables import missed
 from cells_table import page as cells_page
 from large_lr_tables import SCORES, every, loss_ratios, mechanism, overview, published
 from result_files import as_printed, made, markdown, number, read, short, sweeps
+from stand_in_table import stand_in
 
 
 def reproduced(name: str) -> list[str]:
@@ -99,6 +100,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     **{name: partial(compare.compared, name) for name in compare.COMPARED},
     "compare-mined": compare.mined,
     "compare-winners": compare.winners,
+    "stand-in": stand_in,
     "masktune-no-harm": papers.no_harm,
     "masktune-table5-tries": papers.masktune_tries,
     "masktune-two-squares": papers.two_squares,
