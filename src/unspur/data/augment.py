@@ -1,7 +1,7 @@
-"""Augmentation: each training image moved a little, differently each time. Whatever is hidden of it moves along.
+"""Augmentation: each training image is moved a little, differently each time, and its mask moves with it.
 
-An image is masked where it is stored, and what is left is moved; so no mask can come to lie beside what it hides. Maps
-are always of the stored image, never of a crop, so none is ever stretched over more than it shows.
+The stored image is masked first, and the result is moved, so a mask always stays on what it hides. Maps are always of
+the stored image, never of a crop, so none is ever stretched over more than it shows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Augment:
         area = self.area + (1 - self.area) * share
         ratio = torch.exp((2 * shape - 1) * math.log(self.aspect))
         width, height = (area * ratio).sqrt().clamp(max=1), (area / ratio).sqrt().clamp(max=1)
-        # In units of half an image from its centre, as affine_grid counts: the part's sides, then its centre.
+        # The part's sides, then its centre, in affine_grid's units: half images, from the centre.
         zero = torch.zeros_like(width)
         x_row = torch.stack([width, zero, (2 * across - 1) * (1 - width)], dim=1)
         y_row = torch.stack([zero, height, (2 * down - 1) * (1 - height)], dim=1)

@@ -43,7 +43,7 @@ class Source(Protocol):
 
 @runtime_checkable
 class Unread(Source, Protocol):
-    """A source whose samples are not in memory, so that nobody should ask for all of them at once."""
+    """A source whose samples are not in memory: do not ask for all of them at once."""
 
     def subset(self, index: Tensor, /) -> Source:
         """The samples at ``index``, still unread."""
@@ -82,9 +82,9 @@ class Split:
     def batch(
         self, index: Tensor, device: torch.device | str = "cpu", generator: torch.Generator | None = None
     ) -> Batch:
-        """The samples at ``index``, bytes scaled to [0, 1], what is masked set to 0 (black).
+        """The samples at ``index``, with bytes scaled to [0, 1] and masked parts set to 0 (black).
 
-        With a ``generator`` they are training samples, moved as ``augment`` says after they were masked.
+        With a ``generator`` they are training samples: they are masked, then moved as ``augment`` says.
         """
         return self._batch(self.x[index], index, device, generator)
 
@@ -118,7 +118,7 @@ class Split:
         return replace(self, attributes={})
 
     def masked(self, mask: Mask | None) -> Split:
-        """The same samples with ``mask`` in place of what was hidden of them before."""
+        """The same samples with ``mask`` instead of the mask they had."""
         return replace(self, mask=mask)
 
 
@@ -135,7 +135,7 @@ class Dataset:
     mean: tuple[float, ...] | None = None  # of each channel in [0, 1], for the model's first layer; None: left as it is
     std: tuple[float, ...] | None = None
     note: str = ""  # what a reader of any figure from this set must know, such as "CIFAR-10 (JPEG)"
-    # Test sets whose images another one shows in the same order, but without the shortcut: its name and that one's.
+    # For a test set, the name of the one that shows the same images in the same order but without the shortcut.
     without_shortcut: Mapping[str, str] = field(default_factory=dict)
     content: str = ""  # a hash of all images and of what they are for, where these are the user's own and may change
     # Where the objects are in the images of "train", "val" and each test set: masks (n, height, width), read when asked
@@ -170,8 +170,8 @@ def aligned_with(train: Split, split: Split) -> Tensor | None:
     """Which samples of ``split`` follow the training correlation; None where there is none to follow.
 
     A value a of an attribute is aligned with label y when training samples have both more often than chance:
-    n(y, a) * n > n(y) * n(a). With several attributes a sample is aligned when every one of them is. A set
-    none of whose samples has a value that training knows, such as grey digits after coloured ones, does neither.
+    n(y, a) * n > n(y) * n(a). With several attributes a sample is aligned when every one of them is. If no sample of
+    ``split`` has a value that occurs in training, such as grey digits after coloured ones, the result is None, too.
 
     >>> train = Split(torch.zeros(4, 1), torch.tensor([0, 0, 1, 1]), {"a": torch.tensor([1, 1, 0, 0])})
     >>> aligned_with(train, Split(torch.zeros(2, 1), torch.tensor([0, 1]), {"a": torch.tensor([1, 1])}))
@@ -191,9 +191,9 @@ def aligned_with(train: Split, split: Split) -> Tensor | None:
 
 
 def stratified_split(y: Tensor, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Split sample numbers into the rest and ``count`` held out, each class in its share (largest remainders).
+    """Split sample numbers into the rest and ``count`` held out, each class by its share (largest remainders).
 
-    Both parts are sorted, so that the order of the data carries nothing of the draw.
+    Both parts are sorted, so the order of the data reveals nothing about the draw.
     """
     require(0 <= count < len(y), f"Cannot hold out {count} of {len(y)} samples.")
     sizes = torch.bincount(y)

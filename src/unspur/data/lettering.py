@@ -1,4 +1,4 @@
-"""Any text in a picture, whatever fonts this machine has: Pillow's own draws hardly more than English."""
+"""Draw any text in a picture, with the fonts that this machine has: Pillow's own covers hardly more than English."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FONTS = (  # by the names under which systems keep them; those that draw Chinese
     "Arial Unicode.ttf",
     "msgothic.ttc",
 )
-NO_CHARACTER = "\U0010ffff"  # what a font shows for this it shows for everything that it cannot draw
+NO_CHARACTER = "\U0010ffff"  # a font draws this like every character that it lacks
 
 
 class Lettering(NamedTuple):
@@ -35,7 +35,7 @@ class Lettering(NamedTuple):
 
 
 def lettering(text: str, size: int) -> Lettering:
-    """``text`` in the font that has the most of its letters; the others are spelt: é as e, 日 as U+65E5."""
+    """``text`` in the font that has the most of its letters; missing letters are replaced: é by e, 日 by U+65E5."""
     fonts = _fonts(size)
     lacking = [{letter for letter in set(text) if not draws(font, letter)} for font in fonts]
     best = min(range(len(fonts)), key=lambda number: len(lacking[number]))
@@ -49,7 +49,7 @@ def draws(font: ImageFont.FreeTypeFont, letter: str) -> bool:
 
 
 def wrapped(text: str, size: int, width: float) -> list[Lettering]:
-    """``text`` in lines no wider than ``width`` pixels, broken between words; a longer word has a line of its own."""
+    """``text`` in lines no wider than ``width`` pixels, broken between words; a longer word gets its own line."""
     whole = lettering(text, size)
     lines: list[Lettering] = []
     for word in whole.text.split():
@@ -76,7 +76,7 @@ def _system_fonts(size: int) -> Iterator[ImageFont.FreeTypeFont]:
 
 
 def _packaged() -> list[str]:
-    """A font that comes with matplotlib, where that is installed; it need not be imported for that."""
+    """A font that comes with matplotlib if that is installed, found without importing it."""
     package = find_spec("matplotlib")
     return (
         [str(Path(package.origin).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf")] if package and package.origin else []

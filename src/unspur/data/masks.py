@@ -1,4 +1,4 @@
-"""What to hide of each sample: kept small, and made into weights for the inputs when a batch is asked for."""
+"""What to hide of each sample: stored compactly, and turned into weights for the inputs when a batch is asked for."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class BitMask:
 
 @dataclass(frozen=True, eq=False)
 class MapMask:
-    """A coarse map of bytes and a level for each sample: hidden is where the map, up-sampled smoothly, exceeds it."""
+    """A coarse map of bytes and a level for each sample; where the smoothly up-sampled map exceeds it is hidden."""
 
     maps: Tensor  # (n, map height, map width) or (n, features) bytes
     level: Tensor  # (n,) floats in the bytes' units; infinity hides nothing
@@ -108,7 +108,7 @@ class SoftMask:
 
 @dataclass(frozen=True, eq=False)
 class GrownMask:
-    """What another mask hides, and all that lies within so many pixels of it."""
+    """What another mask hides, and everything within ``by`` pixels of it."""
 
     mask: Mask
     by: int
@@ -149,11 +149,11 @@ class BothMasks:
 
 
 def upsampled(maps: Tensor, size: tuple[int, ...], covered: tuple[int, ...] | None = None) -> Tensor:
-    """Maps (n, h, w) as floats of ``size``, bilinearly; what has that size already, such as vectors, as it is.
+    """Maps (n, h, w) up-sampled bilinearly to floats of ``size``; maps that have it, such as vectors, stay as they are.
 
-    Corners are not aligned: a map's cell stands for the part of the image that it covers, edges included. A map that
-    lies over the middle of an image alone, ``covered`` pixels high and wide, goes on at its edges with its last cells.
-    The rows and then the columns are enlarged by a matrix product each, several times faster than torch does both.
+    Corners are not aligned: a map's cell stands for the part of the image that it covers, edges included. A map may
+    cover only the middle of an image, ``covered`` pixels high and wide; outside, its outermost cells are repeated.
+    Rows and columns are enlarged by one matrix product each, which is several times faster than torch's own function.
     """
     values = maps.float()
     if tuple(maps.shape[1:]) == tuple(size):
@@ -172,7 +172,7 @@ def _enlarging(old: int, new: int, within: int) -> Tensor:
 
 
 def grown(hidden: Tensor, by: int) -> Tensor:
-    """``hidden`` (n, height, width), 1 where something is, with all pixels within ``by`` of it, corners included."""
+    """``hidden`` (n, height, width), 1 where something is hidden, grown by ``by`` pixels, corners included."""
     return functional.max_pool2d(hidden.unsqueeze(1), 2 * by + 1, stride=1, padding=by).squeeze(1) if by else hidden
 
 

@@ -126,7 +126,7 @@ def _draw_images(x: Tensor, count: int) -> Image.Image:
 
 
 def _draw_image(image: Tensor) -> Image.Image:
-    """One image in a thin frame, small ones enlarged by a whole factor, large ones made smaller."""
+    """One image in a thin frame; small images are enlarged by a whole factor, large ones shrunk."""
     pixels = image.expand(3, -1, -1) if image.shape[0] == 1 else image
     picture = Image.fromarray((pixels * 255).round().to(torch.uint8).permute(1, 2, 0).contiguous().numpy())
     height = picture.height

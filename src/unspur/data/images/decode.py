@@ -1,4 +1,4 @@
-"""Any image file as uint8 RGB of one size; a file that cannot become one is told apart by its reason."""
+"""Any image file as uint8 RGB of one size; for a file that cannot be decoded, the reason."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 SquareFit = Literal["stretch", "crop", "pad"]  # how an image is made to fit into its square
 Pixels = NDArray[np.uint8]  # (3, height, width)
 
-LARGEST_FILE = 1 << 30  # bytes; a larger one is no picture, and reading it could take all the memory
-SHARPNESS = 2  # a JPEG may be unpacked at 1/2, 1/4 or 1/8 as long as this many pixels are left for each one wanted
+LARGEST_FILE = 1 << 30  # bytes; a larger file is no picture, and reading it could take all the memory
+SHARPNESS = 2  # a JPEG may be unpacked at 1/2, 1/4 or 1/8 if its sides keep this many times the pixels that are wanted
 
 
 class Unreadable(Exception):
-    """A file that is no usable image; the text goes on after the file's name, as in "is empty"."""
+    """A file that is no usable image; the text continues a sentence after the file's name, as in "is empty"."""
 
 
 @cache
 def formats() -> tuple[str, ...]:
-    """The formats that are read: all that Pillow knows but EPS, which it would hand to another program to run."""
+    """The formats that are read: all that Pillow knows except EPS, which it would pass to another program to run."""
     Image.init()
     return tuple(name for name in Image.ID if name != "EPS")
 
@@ -36,16 +36,16 @@ def formats() -> tuple[str, ...]:
 @cache
 def suffixes() -> frozenset[str]:
     """The endings, in lower case, by which a folder's images are told from its other files."""
-    readable = set(formats()) - {"MPEG"}  # of which Pillow knows the size and no more
+    readable = set(formats()) - {"MPEG"}  # Pillow can only tell its size
     return frozenset(suffix for suffix, name in Image.registered_extensions().items() if name in readable)
 
 
 def decode(content: bytes, size: int, fit: SquareFit = "stretch") -> Pixels:
     """The image in ``content`` as (3, size, size), upright; what cannot be decoded raises Unreadable.
 
-    ``stretch`` shows the whole image in a square, ``crop`` the middle in its own shape, ``pad`` the whole in its own
-    shape with black beside it. Transparent parts become white, the upper eight of sixteen bits are kept, and of an
-    animation the first picture.
+    ``stretch`` shows the whole image, distorted to a square; ``crop`` shows its middle undistorted; ``pad`` shows the
+    whole image undistorted with black beside it. Transparent parts become white, of sixteen bits the upper eight are
+    kept, and of an animation the first picture.
     """
     return _decode(content, lambda image: _square(image, size, fit), SHARPNESS * size)
 
@@ -60,7 +60,7 @@ def _decode(content: bytes, finish: Callable[[Image.Image], Image.Image], enough
     if not content:
         raise Unreadable("is empty (0 bytes)")
     try:
-        # Pillow warns of odd metadata and of large images; neither hinders anybody here.
+        # Pillow warns of odd metadata and of large images; neither matters here.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(io.BytesIO(content), formats=formats()) as image:
@@ -100,7 +100,7 @@ def _rgb(image: Image.Image) -> Image.Image:
             raise Unreadable(f"has values from {values.min():g} to {values.max():g}; save it with 8 or 16 bits")
         return Image.fromarray((values * 255).round().astype(np.uint8)).convert("RGB")
     if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
-        # Without this, what hides below transparent pixels would come to light.
+        # Without this, colours hidden below transparent pixels would show.
         coloured = (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", coloured.size, "white"), coloured).convert("RGB")
     return image.convert("RGB")

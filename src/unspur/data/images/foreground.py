@@ -1,4 +1,4 @@
-"""Masks that a set publishes beside its images: where the object is. Each is read when asked for, and never before."""
+"""Masks that a set publishes with its images: where the object is. Each is read only when it is asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unspur.errors import UnspurError
 
 
 class ForegroundMasks:
-    """Masks (n, size, size), True on the object, in the order of a split's images and fitted as those are."""
+    """Masks (n, size, size), True on the object, in the order of a split's images and fitted in the same way."""
 
     def __init__(self, root: Path, names: Sequence[str], size: int, fit: SquareFit) -> None:
         self._root, self._names, self._size, self._fit = root, names, size, fit

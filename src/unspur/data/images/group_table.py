@@ -1,4 +1,4 @@
-"""groups.csv: which cue images show, as a person ticked it on an audit's page."""
+"""groups.csv: which cue each image shows, as a person ticked it on an audit's page."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def read_groups(path: Path | str) -> dict[str, str]:
 
 
 def cues_in(part: str, names: Sequence[str], shown: Mapping[str, str]) -> dict[int, str]:
-    """The cue of each image of a split by its place in it, where there is one; ``names`` are those of its files.
+    """The known cues of a split's images, by the image's place in the split; ``names`` are the images' files.
 
-    Audits of a folder name images by their files; those of a run by split and place, such as train/12.
+    Audits of a folder name images by their files; audits of a run by split and place, such as train/12.
 
     >>> cues_in("val", ["cat/1.png", "cat/2.png", "cat/3.png"], {"cat/2.png": "sea", "val/2": "sky", "train/0": "sea"})
     {1: 'sea', 2: 'sky'}
@@ -46,7 +46,7 @@ def cues_in(part: str, names: Sequence[str], shown: Mapping[str, str]) -> dict[i
 def hold_out_labelled(
     parts: Mapping[str, Tensor], listing: Listing, path: str
 ) -> tuple[dict[str, Tensor], list[str], str]:
-    """The splits with the training images that the table names as validation set, their cues, and a sentence on it."""
+    """Make the training images that the table names the validation set: the splits, the cues, and a sentence on it."""
     names = [listing.files[number].name for number in parts["train"].tolist()]
     cues = cues_in("train", names, read_groups(path))
     require(bool(cues), f"{path} names none of these training images; tick some of them, or leave data.groups out.")

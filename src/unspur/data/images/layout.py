@@ -26,7 +26,7 @@ from unspur.data.images.stored import stored_images
 from unspur.data.spec import Count, DataSpec, Found
 from unspur.errors import DataMissing, UnspurError, require
 
-IMAGENET_MOMENTS = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # what pretrained networks are used to
+IMAGENET_MOMENTS = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # what pretrained networks expect
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Entries:
 
 
 class Row:
-    """Images that have everything but their files in common."""
+    """Images with the same label, split and attributes."""
 
     def __init__(self, files: Sequence[ImageFile], split: str, label: str, **attributes: str) -> None:
         self.files, self.split, self.label, self.attributes = files, split, label, attributes
@@ -208,7 +208,7 @@ def images_in(root: Path, folder: str) -> list[ImageFile]:
 
 
 def renamed(listing: Listing, labels: Mapping[str, str], **attributes: Mapping[str, str]) -> Listing:
-    """A listing whose labels and attributes are given other names; a value that has none is an error."""
+    """``listing`` with new names for labels and attributes; a value without a new name is an error."""
 
     def names(column: Sequence[str], known: Mapping[str, str], what: str) -> list[str]:
         if listing.table is not None:
@@ -232,7 +232,7 @@ def counts_of(numbers: Mapping[str, Sequence[int]], groups: Sequence[tuple[str, 
 
 
 def check_header(path: Path, columns: Sequence[str]) -> None:
-    """An error unless the table's first lines name all ``columns``, as the published one's do."""
+    """Raise an error unless the table's first lines name all ``columns``, as those of the published table do."""
     require_file(path)
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
@@ -245,7 +245,7 @@ def check_header(path: Path, columns: Sequence[str]) -> None:
 
 
 class _Unopened:
-    """As many images as there are, none of which can be read."""
+    """Stands for images that can be counted but not read."""
 
     def __init__(self, count: int, size: int) -> None:
         self.shape, self.dtype = torch.Size([count, 3, size, size]), torch.uint8

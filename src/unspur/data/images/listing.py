@@ -1,4 +1,4 @@
-"""Which images there are below a root, with labels, splits and attributes: from a table, or from the folders' names."""
+"""The images below a root, with labels, splits and attributes: from a table, or from the names of folders."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Listing:
         return f"{name} (row {self.table.rows[number]} of {self.table.path})" if self.table else name
 
     def only(self, numbers: Sequence[int], *notes: str) -> Listing:
-        """The entries at ``numbers``, with more sentences on what was left out."""
+        """The entries at ``numbers``; ``notes`` say what was left out."""
 
         def some(column: Sequence[str]) -> list[str]:
             return [column[number] for number in numbers]
@@ -64,8 +64,8 @@ def list_table(
 ) -> Listing:
     """The images that the table at ``path`` names, below the folder ``images`` of ``root``.
 
-    ``file``, ``label``, ``split`` and ``attributes`` are columns; without ``split`` the column of that name is taken
-    where there is one, unless it is None. The splits may stand in a table of their own, at ``split_path``.
+    ``file``, ``label``, ``split`` and ``attributes`` are columns. By default ``split`` is the column of that name if
+    there is one; None: no column. The splits may be in a separate table at ``split_path``.
     """
     real, table = _real(root), read_table(path)
     files = _check_files(real, table, table.column(file, "data.file"), images)
@@ -109,11 +109,11 @@ def _check_files(root: Path, table: Table, names: Sequence[str], images: str) ->
 
 
 class _Inside:
-    """Files that are really below a root, wherever links may lead."""
+    """Files that are really below a root, even after links are followed."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
-        self._folders: dict[str, bool] = {}  # whether each folder is inside; asked once, not for each of its files
+        self._folders: dict[str, bool] = {}  # whether each folder is inside; checked once, not for each of its files
 
     def file(self, name: str) -> ImageFile | str:
         """The file ``name`` below the root, or what is wrong with it."""
@@ -163,7 +163,7 @@ def list_folder(root: Path) -> Listing:
     splits = {top: SPLITS[top.lower()] for top in tops if top.lower() in SPLITS and not top.isdigit()}
     if all(top in splits for top in full):
         return _split_folders(walk, {top: found[top] for top in splits}, splits)
-    for top in splits:  # a class may be called train, but then its images are in it
+    for top in splits:  # a class may be called train, but then its images lie directly in it
         if found[top] and all(file.name.count("/") > 1 for file in found[top]):
             other = next(name for name in full if name not in splits)
             raise UnspurError(
@@ -214,7 +214,7 @@ class Walk:
             yield from self.below(name)
 
     def names_below(self, folder: str) -> Iterator[tuple[str, str]]:
-        """The names of those images, in the same order, each with what is wrong with it; only one folder is held."""
+        """The names of those images in the same order, each with what is wrong with it; holds one folder at a time."""
         folders, names = self._names_in(folder)
         for name in names:
             found = self._inside.file(name)

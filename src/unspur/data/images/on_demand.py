@@ -1,4 +1,4 @@
-"""Images decoded each time they are wanted, ahead of the training: for sets that no disk would hold decoded."""
+"""Images decoded each time they are needed, ahead of the training: for sets too large to store decoded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ImagesOnDemand:
         return ImagesOnDemand(self._root, names, self._size, self._fit, self._decoders)
 
     def reading(self, order: Sequence[Tensor], /) -> Iterator[Tensor]:
-        """The images of each index in turn; the next ones are decoded while the caller works with those."""
+        """The images of each index in turn; the next ones are decoded while the caller works."""
         longest = max((len(index) for index in order), default=0)
         tasks = (self._task(part) for index in order for part in index.split(PART))
         results = self._decoders.run(tasks, ahead=AHEAD * -(-longest // PART))

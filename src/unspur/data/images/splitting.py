@@ -1,4 +1,4 @@
-"""Which images are for training, validation and test: as given, and drawn class by class where nothing is given."""
+"""Which images are for training, validation and test: as given, or else drawn class by class."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def codes(values: Sequence[str], names: Sequence[str]) -> Tensor:
 def partition(listing: Listing, y: Tensor, val: float, test: float, seed: int) -> tuple[dict[str, Tensor], list[str]]:
     """Entry numbers of each split, and sentences on what was drawn.
 
-    A test set that is not given is a share of the training images, a validation set then a share of those that are
-    left; both are drawn class by class with ``seed``.
+    If no test set is given, it is a share of the training images; if no validation set is given, it is a share of those
+    that are then left. Both are drawn class by class with ``seed``.
     """
     given = torch.zeros(len(y), dtype=torch.long) if listing.splits is None else codes(listing.splits, NAMES)
     parts = {name: (given == number).nonzero().squeeze(1) for number, name in enumerate(NAMES)}

@@ -20,7 +20,8 @@ def stored_images(
 ) -> tuple[Listing, MappedImages | ImagesOnDemand, Sequence[bytes]]:
     """The images that can be decoded, a source of their pixels, and a hash of each one's content.
 
-    Those that cannot are an error that names and counts them, or with ``skip_broken`` are left out and noted.
+    Images that cannot be decoded raise an error that names and counts them; with ``skip_broken`` they are left out and
+    noted.
     """
     require_memory(2 * 3 * 4 * size**2, f"Two images of {size:,} x {size:,} pixels", "lower data.size")
     cache = Cache(cache_dir, listing.root, size, fit, pixels=not on_demand)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from unspur.core.files import require_file
 from unspur.errors import UnspurError, unknown
 
-FILE, SPLIT = "filename", "split"  # what a column is called that its table does not name
+FILE, SPLIT = "filename", "split"  # the names of columns that a table leaves unnamed
 SPLITS = {
     "train": "train", "training": "train", "0": "train",
     "val": "val", "valid": "val", "validation": "val", "1": "val",
@@ -44,10 +44,10 @@ class Table(NamedTuple):
 
 
 def read_table(path: Path) -> Table:
-    """Read a table with a header, its fields set apart by commas, semicolons or tabs.
+    """Read a table with a header and fields separated by commas, semicolons or tabs.
 
-    A ``.txt`` file may set them apart by spaces as CelebA's lists do, which begin with a count, have no name for the
-    column of files, or have no header at all.
+    In a ``.txt`` file they may be separated by spaces, as in CelebA's lists. Those may begin with a count, leave the
+    column of files without a name, or have no header at all.
     """
     records = [(row, [cell.strip() for cell in record]) for row, record in _records(path) if record]
     if not records:
@@ -81,7 +81,7 @@ def read_table(path: Path) -> Table:
 def cells_of(path: Path, name: str, option: str) -> Iterator[tuple[int, str]]:
     """The rows of a CSV file's column ``name``, one at a time: a table of any length takes no memory.
 
-    ``option`` is what names another column. A file with one column needs no name for it but its header.
+    ``option`` is the command-line option for another column. In a file with a single column, that column is taken.
     """
     require_file(path)
     try:
@@ -107,7 +107,7 @@ def cells_of(path: Path, name: str, option: str) -> Iterator[tuple[int, str]]:
 
 
 def split_names(table: Table, column: Sequence[str]) -> list[str]:
-    """A column of splits, given by name or as 0, 1, 2, as ``train``, ``val`` and ``test``."""
+    """A column of splits, given by name or as 0, 1, 2, converted to ``train``, ``val`` and ``test``."""
     names = [SPLITS.get(text.lower(), "") for text in column]
     table.refuse(
         [

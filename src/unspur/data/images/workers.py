@@ -1,7 +1,7 @@
-"""Processes that decode images. They start without this program's main module, and one that an image kills is replaced.
+"""Processes that decode images. They start without this program's main module; one that an image kills is replaced.
 
-Python's own process pools run the caller's script again in each process, which a script without a main guard does not
-survive, or copy a process that has threads. These do neither: a fresh interpreter takes its tasks through a pipe.
+Python's own process pools either run the caller's script again in each process, which breaks a script without a main
+guard, or fork a process that has threads. These do neither: a fresh interpreter gets its tasks through a pipe.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unspur.errors import UnspurError
 # Nothing here may import torch: every decoding process would wait for it.
 
 CHUNK = 32  # images handed to a process at once
-# Without these, glibc gives an image's memory back to the system and asks for it again, each time with fresh pages: a
+# Without these, glibc returns each image's memory to the system and then allocates it again, with fresh pages: a
 # photograph of 500x375 then takes 3.0 ms instead of 1.9 (benchmarks/files.py measures decoding).
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**28)}
 
@@ -51,7 +51,7 @@ class Decoded(NamedTuple):
 
 
 class WriteFailed(NamedTuple):
-    """A file that could be decoded, and pixels that could not be written, such as to a full disk."""
+    """A file that was decoded, but whose pixels could not be written, such as to a full disk."""
 
     errno: int
     reason: str
@@ -61,7 +61,7 @@ Result = Decoded | WriteFailed | str  # a string says what is wrong with the fil
 
 
 class Decoders:
-    """A number of decoding processes, ended by ``close``, by leaving its ``with`` block, or with the last use of it."""
+    """Some decoding processes; they end with ``close``, with the ``with`` block, or when nothing refers to this."""
 
     def __init__(self, count: int | None = None) -> None:
         self.count = count or cores()
@@ -79,7 +79,7 @@ class Decoders:
         self.close()
 
     def run(self, tasks: Iterable[Task], ahead: int) -> Iterator[list[Result]]:
-        """The results of each task, in order, with up to ``ahead`` tasks under way beyond the one waited for."""
+        """The results of each task, in order; up to ``ahead`` more tasks are in progress meanwhile."""
         waiting: deque[Future[list[Result]]] = deque()
         try:
             for task in tasks:
@@ -135,7 +135,7 @@ class _Process:
         return results
 
     def restart(self) -> None:
-        """Start again, unless it was ended for good."""
+        """Start the process again, unless it was ended for good."""
         with self._lock:
             if self._ended:
                 raise CancelledError
@@ -151,7 +151,7 @@ class _Process:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # what was not sent yet is not wanted any more
+            with contextlib.suppress(OSError):  # what was not sent yet is no longer needed
                 pipe and pipe.close()
 
 
@@ -162,7 +162,7 @@ def _start() -> subprocess.Popen[bytes]:
         [sys.executable, "-P", "-c", "from unspur.data.images.workers import serve; serve()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # the C libraries complain there of what is reported in our own words
+        stderr=subprocess.DEVNULL,  # C libraries print there what we report ourselves
         env=KEEP_MEMORY | os.environ | single | {"PYTHONPATH": path},
     )
 
@@ -173,7 +173,7 @@ def cores() -> int:
 
 
 def serve() -> None:
-    """Do tasks from stdin until it ends, which it also does when the program that started this one is killed."""
+    """Do tasks from stdin until it closes, as it also does when the parent process is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of the terminal; the parent decides
     tasks, results = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever prints must not mix with the results
@@ -203,7 +203,7 @@ def _results(task: Task) -> Iterator[Result]:
 
 def _content(path: str) -> bytes:
     if not os.path.isfile(path) and os.path.exists(path):
-        raise Unreadable("is not a file")  # a pipe would be waited for, and a device has no end
+        raise Unreadable("is not a file")  # reading a pipe would wait, and a device has no end
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST_FILE + 1)

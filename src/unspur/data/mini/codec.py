@@ -1,8 +1,8 @@
-"""The embedded digits' file: each pixel coded by how often it follows what surrounds it.
+"""The embedded digits' file: each pixel is coded by how often its value occurs with its surroundings.
 
-A pixel is blank (0), grey (1-249) or full (250-255). Inside each digit's bounding box, which comes first, all pixels'
-kinds are coded; then which of 250-255 each full pixel has; then the upper and the lower four bits of each grey one. A
-context is made of neighbours that are known by then; a few frequency tables serve all contexts. Each step handles one
+A pixel is blank (0), grey (1-249) or full (250-255). First comes each digit's bounding box, then the kinds of all
+pixels inside it, then which of 250-255 each full pixel has, then the upper and the lower four bits of each grey one. A
+context is made of neighbours that are already known; a few frequency tables serve all contexts. Each step handles one
 pixel position of all the digits.
 """
 
@@ -35,7 +35,7 @@ SHAPES = 3**9  # patterns of kinds around a grey pixel, itself included, that fa
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What was counted once and is stored in the file."""
+    """Frequencies that were counted once and are stored in the file."""
 
     models: dict[str, Model]
     shape_class: Array  # (SHAPES,) bytes below 128
@@ -82,7 +82,7 @@ def unpack(packed: bytes) -> Array:
 
 
 def walk(coder: Coder, shape_class: Array, frame: Array, pixels: Array) -> Array:
-    """Pass ``frame_of(pixels)`` and all of ``pixels`` (28, 28, digits) through ``coder``; returns what came of them."""
+    """Pass ``frame_of(pixels)`` and all of ``pixels`` (28, 28, digits) through ``coder``; return its pixels."""
     *box, common = _code_frame(coder, frame)
     kinds = _code_kinds(coder, box, kinds_of(pixels))
     full = _code_full(coder, kinds, common, pixels)

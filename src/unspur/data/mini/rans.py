@@ -1,7 +1,7 @@
 """Symbols to bits and back with fixed frequency tables: range coding (rANS) over many lanes at once.
 
 Each call of ``code`` handles any number of symbols with a few NumPy operations, which is what makes decoding quick.
-The encoder takes its steps backwards, since a coder of this kind returns last what went in first.
+The encoder goes backwards, since a coder of this kind is last in, first out.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ NAME = re.compile(r"[^_]+_([01])_([01])\.png")
 class BFFHQ(ImageSet):
     """Faces, young or old; of the training images 99.5 % are young women or old men.
 
-    A file is called NUMBER_AGE_GENDER.png. The publishers do not say what the digits mean; they are read in the order
-    in which the papers name the values, so that 0_0 is a young woman and 1_1 an old man, both aligned. The test set is
-    whole: half of it is aligned (the first authors' code drops that half).
+    A file is called NUMBER_AGE_GENDER.png. The publishers do not say what the digits mean. We read them in the order in
+    which the papers name the values: 0_0 is a young woman and 1_1 an old man, both aligned. The whole test set is used;
+    half of it is aligned (the first authors' code drops that half).
     """
 
     name: ClassVar[str] = "bffhq"

@@ -78,7 +78,7 @@ class CIFARBased(DataSpec):
         return Images(whole.x[kept], whole.y[kept])
 
     def counts(self, classes: tuple[str, ...]) -> tuple[Count, ...]:
-        """The published numbers of 50,000 training and 10,000 test images, all classes alike."""
+        """The published numbers: 50,000 training and 10,000 test images, equally many of each class."""
         used = self.images or 50_000
         held = self.held_out(used)
         each = 10_000 // len(classes)
@@ -170,7 +170,7 @@ class PlantedCIFAR10(Planted, CIFAR10Based):
     usual_conflict: ClassVar[float] = 0.1
 
     def split(self, part: str, parts: dict[str, Images], attribute: str, shortcut: Shortcut) -> Split:
-        """The images of a part with the shortcut: mostly its class's value, in tests independent of it."""
+        """The images of a part with the shortcut: mostly the value of the class; in tests, independent of the class."""
         x, y = parts[part]
         if part == "test":
             values = self.independent(part, y, 10)

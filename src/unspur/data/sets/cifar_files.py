@@ -56,7 +56,7 @@ class Form:
         return self.train + self.test
 
     def _unpack(self, files: DataFiles) -> dict[str, bytes]:
-        """The batches out of the archive, in memory: nothing is written, wherever its members want to lie."""
+        """The batches from the archive, in memory: nothing is written, whatever paths its members have."""
         archive = self.files.files[0].name
         content = files.read(self.files, archive)
         wanted, batches = {f"{self.inside}/{name}": name for name in self._names}, dict[str, bytes]()
@@ -114,7 +114,7 @@ class Family:
 
 
 def _parse_binary(labels: int, label: int) -> Callable[[bytes, Path], Batch]:
-    """A reader of rows with ``labels`` bytes of labels, of which the one at ``label`` counts, and then the pixels."""
+    """A reader of rows: ``labels`` bytes of labels, of which the one at ``label`` counts, then the pixels."""
 
     def parse(content: bytes, path: Path) -> Batch:
         if len(content) % (labels + PIXELS):

@@ -96,7 +96,7 @@ def _decoded(path: Path, cache: Path) -> NDArray[np.uint8]:
                 images = _decode(path)
                 with replacing(stored) as temporary:
                     images.tofile(temporary)
-        # Mapped, so that what is taken from it is in memory once; mode c: torch wants arrays that it could write to.
+        # Memory-mapped, so that nothing is in memory twice; mode c because torch wants writable arrays.
         return np.memmap(stored, np.uint8, mode="c").reshape(-1, 3, 32, 32)
     except OSError as error:
         raise UnspurError(
@@ -118,7 +118,7 @@ def _decode(path: Path) -> NDArray[np.uint8]:
             except (OSError, ValueError, SyntaxError) as error:
                 raise UnspurError(f"Image {i} of {path} cannot be decoded ({error}); get the file again.") from None
 
-    # The decoder lets other threads work meanwhile.
+    # Threads are enough: the decoder releases the interpreter lock.
     with ThreadPoolExecutor(cores()) as threads, counting(f"decoding {TITLE}", len(images)) as advance:
         for _ in threads.map(decode, range(0, len(images), PART)):
             advance(PART)

@@ -106,12 +106,12 @@ class Folder(DataSpec):
         return {content[number] for number in parts["train"].tolist()}
 
     def listed(self, files: DataFiles) -> Listing:
-        """``listing``, made once for a command, whatever size and shares are tried on it."""
+        """``listing``, made once per command, whatever sizes and shares are tried."""
         table = (self.csv, self.file, self.images, self.label, self.split, self.split_csv, self.attributes)
         return files.once((self.name, self.root, *table), self.listing)
 
     def listing(self, splits: bool = True) -> Listing:
-        """The images with labels, splits (unless told not to look for them) and attributes; none is opened."""
+        """The images with labels, splits (unless ``splits`` is False) and attributes; none is opened."""
         require(bool(self.root), "The data set 'folder' needs your images' folder; name it with --set data.root=PATH.")
         root = user_path(self.root)
         if not self.csv:

@@ -90,9 +90,9 @@ def _with_discs(split: Split, colours: tuple[Colour | None, ...], patch: int) ->
 
 
 def beside_the_lesion(colours: tuple[Colour | None, ...]) -> Callable[[Tensor, Tensor], Tensor]:
-    """Draw a disc at an edge, where it hides least of the lesion: lesions are dark, so where the image is lightest.
+    """Draw a disc at an edge where it hides least of the lesion: lesions are dark, so where the image is lightest.
 
-    Images take turns with the colours, by their numbers.
+    The colours alternate with the images' numbers.
     """
 
     def draw(images: Tensor, numbers: Tensor) -> Tensor:

@@ -164,7 +164,7 @@ def load_idx(wanted: FileSet, files: DataFiles) -> tuple[Images, Images]:
 def read_part(wanted: FileSet, files: DataFiles, stem: str) -> Images:
     """The images and labels of the files that begin with ``stem``, headers checked.
 
-    Sizes are the same for every set of this format, so the labels' digest tells whether it is the right one.
+    Sizes are the same for every set of this format, so the labels' digest shows whether it is the right set.
     """
     name = f"{stem}-labels-idx1-ubyte"
     content = files.read(wanted, name)

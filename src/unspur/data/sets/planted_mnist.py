@@ -53,7 +53,7 @@ class BiasedMNIST(Planted, MNISTBased):
 
     @property
     def _colours(self) -> dict[str, Colour]:
-        """Of the squares, from left to right."""
+        """The colours of the squares, from left to right."""
         blue, red = ("blue", (0, 0, 255)), ("red", (255, 0, 0))
         left_to_right = (red, blue) if self.draw == "authors" else (blue, red)
         return dict(left_to_right[: self.squares])
@@ -95,7 +95,9 @@ class BiasedMNIST(Planted, MNISTBased):
 
 
 def squares_of_sorted(digits: Tensor, conflict: float) -> Tensor:
-    """1 where a digit has the square: of 0-4, sorted, all but the last, and of 5-9 the first, ``conflict`` of each.
+    """1 where a digit has the square. Digits are sorted; ``conflict`` is the share of conflicting ones in each class.
+
+    Of 0-4 all have it except the last ones, of 5-9 only the first ones.
 
     >>> squares_of_sorted(torch.tensor([4, 3, 5, 9, 0, 6, 4, 5]), 0.25).tolist()
     [1, 1, 1, 0, 1, 0, 0, 0]

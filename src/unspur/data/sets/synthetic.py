@@ -18,7 +18,7 @@ from unspur.data.spec import LARGE_LR, About, DataSpec
 from unspur.errors import require
 
 MADE = "nothing to get: it is made by code"
-STAR = 0.45  # radius of a star's inner corners, its tips' being 1
+STAR = 0.45  # radius of a star's inner corners; its tips have radius 1
 MOON = (0.8, 0.3656)  # radius of the disc that is cut out of a moon, and how far it is moved: as much area as a star
 
 
@@ -41,7 +41,7 @@ class Synthetic(DataSpec):
         require(self.val >= 0, f"val must be at least 0 but got {self.val}.")
 
     def require_memory(self, bytes_each: int) -> None:
-        """Stop before anything is drawn if so many samples do not fit into memory, at ``bytes_each`` of a sample."""
+        """Raise an error, before anything is drawn, if the samples at ``bytes_each`` do not fit into memory."""
         count = self.train + self.val + self.test
         require_memory(
             count * bytes_each, f"{count:,} samples of {self.name}", "lower data.train, data.val or data.test"

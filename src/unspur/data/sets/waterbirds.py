@@ -61,7 +61,7 @@ class Waterbirds(ImageSet):
         return counts_of(COUNTS, groups)
 
     def _sorted_by_label(self, root: Path, path: Path) -> Entries:
-        """The layout images/SPLIT/LABEL/FILE, in which the table is only asked for the places."""
+        """The layout images/SPLIT/LABEL/FILE, for which the table only gives the places."""
         table = read_table(path)
         names = (Path(name).name for name in table.columns["img_filename"])
         place = dict(zip(names, table.columns["place"], strict=True))

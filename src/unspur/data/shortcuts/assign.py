@@ -1,4 +1,4 @@
-"""Which value of a shortcut each sample gets: its class's own, but for an exact number of conflicting samples."""
+"""Which value of a shortcut each sample gets: that of its class, except for an exact number of conflicting samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unspur.errors import UnspurError, require
 
 
 def check_conflict(conflict: float | None, conflict_count: int | None) -> None:
-    """An error unless at most one is given and it makes sense."""
+    """Raise an error unless at most one of the two is given and it makes sense."""
     require(
         conflict is None or conflict_count is None,
         f"Give conflict or conflict_count, not both: got conflict={conflict} and conflict_count={conflict_count}.",
@@ -33,11 +33,11 @@ def assign(
     conflict_count: int | None = None,
     aligned: Tensor | None = None,
 ) -> Tensor:
-    """One of ``values`` for each sample: its label's own, but for an exact number of conflicting samples.
+    """One of ``values`` for each sample: that of its label, except for an exact number of conflicting samples.
 
-    ``conflict`` is their share, ``conflict_count`` (instead) their number. Every class has its part of them, as near as
-    whole samples allow, and each takes one of the other values, all equally likely. ``aligned[label]`` is the label's
-    own value; without it, that is the label itself.
+    ``conflict`` is the share of conflicting samples; ``conflict_count`` gives their number instead. They are spread
+    over the classes in proportion, as far as whole samples allow. Each gets one of the other values, equally likely.
+    ``aligned[label]`` is the value of a label; without it, that is the label itself.
 
     >>> y = torch.tensor([0, 0, 1, 1])
     >>> assign(y, 2, torch.Generator(), conflict=0.5).eq(y).tolist().count(False)

@@ -1,8 +1,8 @@
 """Ten corruptions of CIFAR-10-C (Hendrycks and Dietterich, arXiv:1903.12261) at severity 5, on whole batches.
 
-The constants are CIFAR-10-C's, whose images have 32 pixels a side. Lengths in pixels grow with the side, so that a
-larger image is blurred and bent as strongly. The published frost lays photographs of frost over an image; ours is a
-generated texture in the same proportion, so figures for frost are comparable in kind, not to the last digit.
+The constants are those of CIFAR-10-C, whose images have 32 pixels per side. Lengths in pixels grow with the side, so a
+larger image is blurred and bent equally strongly. The published frost lays photographs of frost over an image; ours is
+a generated texture in the same proportion, so figures for frost are comparable in kind, not to the last digit.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def corrupt(images: Tensor, name: str, generator: torch.Generator) -> Tensor:
     )
     apply = CORRUPTIONS[name]
     chunks = [apply(chunk.float(), generator) for chunk in images.split(CHUNK)] if len(images) else [images.float()]
-    # Cut off as the published bytes are; the hair keeps a whole number that float32 left just below itself.
+    # Truncated like the published bytes; the 1e-3 saves a whole number that float32 left slightly too small.
     return torch.cat([(chunk + 1e-3).clamp(0, 255).to(torch.uint8) for chunk in chunks])
 
 
 def _brightness(x: Tensor, generator: torch.Generator) -> Tensor:
-    """Value + 0.3 in HSV. Hue and saturation stay, so that all three channels grow by the same factor."""
+    """Value + 0.3 in HSV. Hue and saturation stay, so all three channels grow by the same factor."""
     value = x.amax(1, keepdim=True)
     brighter = (value + 0.3 * 255).clamp(max=255)
     return torch.where(value > 0, x * brighter / value, brighter)
 
 
 def _saturate(x: Tensor, generator: torch.Generator) -> Tensor:
-    """Saturation 2.5 s + 0.2 in HSV. Grey has hue 0, so that grey pixels turn reddish, as in CIFAR-10-C."""
+    """Saturation 2.5 s + 0.2 in HSV. Grey has hue 0, so grey pixels turn reddish, as in CIFAR-10-C."""
     value = x.amax(1, keepdim=True)
     range_ = value - x.amin(1, keepdim=True)
     saturation = (2.5 * range_ / value.clamp(min=1) + 0.2).clamp(max=1)
@@ -73,7 +73,7 @@ def _gaussian_blur(x: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _defocus_blur(x: Tensor, generator: torch.Generator) -> Tensor:
-    """The mean over a disk of radius 1.5. (Its published anti-aliasing has weights of e^-50, hence none.)"""
+    """The mean over a disk of radius 1.5. (The published anti-aliasing has weights of e^-50, so it is left out.)"""
     radius = 1.5 * _scale(x)
     reach = int(radius)
     offset = torch.arange(-reach, reach + 1)
@@ -175,7 +175,7 @@ def _scale(x: Tensor) -> float:
 
 
 def _nearest(index: Tensor, size: int) -> Tensor:
-    """Past the border the last pixel goes on: a a | a b c | c c."""
+    """Past the border the last pixel is repeated: a a | a b c | c c."""
     return index.clamp(0, size - 1)
 
 

@@ -1,4 +1,4 @@
-"""A disc at an edge of the image, as the coloured patches are that lie beside lesions in photographs of skin."""
+"""A disc at an edge of the image, like the coloured patches beside lesions in photographs of skin."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Shortcut(Protocol):
         ...
 
     def region(self, sample_shape: torch.Size) -> Tensor | None:
-        """The pixels (height, width) of a planted image that are the shortcut's; None if it shares the class's."""
+        """The pixels (height, width) of a planted image that show the shortcut; None if they also show the class."""
         ...
 
 

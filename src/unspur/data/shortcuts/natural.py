@@ -122,7 +122,7 @@ class Domino:
 
 
 class Choice(NamedTuple):
-    """A shortcut that tells so many classes apart, and what its values are called."""
+    """A shortcut with a value for each class, and the names of its values."""
 
     shortcut: Shortcut
     values: tuple[str, ...]
@@ -171,7 +171,7 @@ SHORTCUTS: dict[str, Callable[[int], Choice]] = {
 
 
 def named_colours(count: int) -> dict[str, Colour]:
-    """So many colours that can be told apart: the ten if they are enough, else hues at equal distances."""
+    """``count`` colours that can be told apart: the ten if they are enough, else hues at equal distances."""
     if count <= len(TEN_COLOURS):
         return dict(list(TEN_COLOURS.items())[:count])
     require(count <= 60, f"No more than 60 colours can be told apart, too few for {count} classes; plant a watermark.")

@@ -45,7 +45,7 @@ class PlantedFolder(NamedTuple):
 
     @property
     def settings(self) -> list[str]:
-        """How the set `folder` is told to read the copy."""
+        """Settings with which the set `folder` reads the copy."""
         return [f"data.root={self.out}", f"data.csv={TABLE}", f"data.attributes={self.attribute}"]
 
     def as_json(self) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def plant(
 ) -> PlantedFolder:
     """Copy the images of ``source`` to ``out`` with a shortcut that gives the class away, and list them in a table.
 
-    Of the training images a share ``conflict`` (or ``conflict_count`` of them) shows another class's value; validation
-    images conflict as often; in test images the value has nothing to do with the class. Copies are PNG files in the
-    size of the originals. ``out`` appears when all of them are written, and not at all otherwise.
+    A share ``conflict`` of the training images (or ``conflict_count`` of them) shows another class's value; validation
+    images conflict as often; in test images the value is independent of the class. Copies are PNG files in the size of
+    the originals. ``out`` appears only once all of them are written.
     """
     check_conflict(conflict, conflict_count)
     require(conflict is not None or conflict_count is not None, "Give conflict, a share, or conflict_count, a number.")
@@ -102,7 +102,7 @@ def plant(
 def _assigned(
     parts: Mapping[str, Tensor], y: Tensor, seed: int, conflict: float | None, conflict_count: int | None
 ) -> Tensor:
-    """Each image's value: as many as there are classes, independent of the class in "test"."""
+    """The value of each image: there are as many values as classes, and in "test" they do not depend on the class."""
     values, classes, training = torch.zeros_like(y), len(y.unique()), len(parts["train"])
     for part, index in parts.items():
         generator = data_stream(seed, f"assign {part}")
@@ -123,13 +123,13 @@ def _assigned(
 
 def _check_place(out: Path, root: Path) -> None:
     require(not out.exists(), f"{out} exists already; delete it or name another folder with --out.")
-    # Path.resolve raises for links in a circle, which are found to be none when the folder is made.
+    # realpath, since Path.resolve raises for circular links; these fail later, when the folder is made.
     inside = Path(os.path.realpath(out.absolute().parent)).is_relative_to(root)
     require(not inside, f"{out} lies in the folder of your images, {root}; name a folder outside of it with --out.")
 
 
 def _file_names(listing: Listing) -> list[str]:
-    """Where each copy goes: as the original lay, ending with .png, no two alike."""
+    """Where each copy goes: the path of the original, but ending with .png, and no two the same."""
     taken: set[str] = set()
     names = []
     for file in listing.files:
@@ -166,7 +166,7 @@ def _write_images(
 
 
 def _readable(listing: Listing) -> Listing:
-    """The images that can be decoded, in their own size as they will be; values are assigned to those alone."""
+    """The images that can be decoded at their own size, as they will be; only these get values."""
     with ThreadPoolExecutor(cores()) as threads, counting("checking images", len(listing)) as advance:
         problems = {}
         paths = (listing.root / file.name for file in listing.files)

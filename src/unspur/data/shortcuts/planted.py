@@ -35,7 +35,7 @@ class Planted(DataSpec):
 
     @property
     def share(self) -> float | None:
-        """Of bias-conflicting training samples; None where their number is given."""
+        """The share of bias-conflicting training samples; None if their number is given instead."""
         return self.usual_conflict if self.conflict is None and self.conflict_count is None else self.conflict
 
     @property
@@ -55,9 +55,9 @@ class Planted(DataSpec):
     def like_training(
         self, part: str, y: Tensor, values: int, *, training: int, aligned: Tensor | None = None, what: str = ""
     ) -> Tensor:
-        """Values for the labels of a part that conflict as often as those of the ``training`` samples do.
+        """Values for the labels of a part that conflict as often as those of the ``training`` samples.
 
-        ``what`` sets apart the draws of several shortcuts in the same images.
+        ``what`` makes the draws of several shortcuts in the same images independent.
         """
         return assign_like_training(
             part,
@@ -71,7 +71,7 @@ class Planted(DataSpec):
         )
 
     def independent(self, test: str, y: Tensor, values: int) -> Tensor:
-        """Values for the test set ``test`` that have nothing to do with its labels."""
+        """Values for the test set ``test`` that are independent of its labels."""
         return assign_evenly(y, values, data_stream(self.seed, f"assign {test}"))
 
     def planted(self, part: str, shortcut: Shortcut, images: Tensor, values: Tensor) -> Tensor:
