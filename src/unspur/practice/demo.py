@@ -31,8 +31,8 @@ QUICK = {
             *("tuning.steps=50", "tuning.lr=3e-4", "tuning.align=0.5", "tuning.batch_size=128", "tuning.every=25"),
         ],
     ),
-    # ULE repairs the network of its paper; small_cnn leans on the square even more with it than without. Its plain
-    # training is its student's. lambda is chosen on the same validation digits.
+    # ULE repairs the network of its paper; with ULE, small_cnn leans on the square even more than without. The plain
+    # training is that of ULE's student. lambda is chosen on the same validation digits.
     "ule": ("cnn2", ["training.epochs=2", "lam=0.005"]),
 }
 
@@ -63,7 +63,7 @@ def run_demo(out: Path, *, progress: bool = False) -> Demo:
 
 
 def _audit(run: Path, audits: Path, page: Path, progress: bool) -> None:
-    """Audit the run's digits with its own model; the square does not move, so that nothing looks for marks that do."""
+    """Audit the run's digits with its own model; the square does not move, so moving marks are not searched for."""
     target, settings = target_named(str(run)), Settings(local=False)
     with ProgressBar("audit") if progress else nullcontext(silent) as show:
         done = audit_into(

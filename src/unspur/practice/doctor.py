@@ -22,7 +22,7 @@ from unspur.data.spec import DataSpec, Found
 from unspur.version import __version__, commit
 
 PACKAGE = "unspur"
-LEAST_FREE = 2_000_000_000  # bytes of the cache's disk below which a set of photographs may not fit
+LEAST_FREE = 2_000_000_000  # free bytes on the cache's disk; with fewer, a set of photographs may not fit
 EXTRAS = {  # what each extra of pyproject.toml is for
     "svhn": "reading SVHN's files",
     "efficientnet": "a pretrained network without a download: audits, and photographs by default",
@@ -38,7 +38,7 @@ EXTRAS = {  # what each extra of pyproject.toml is for
 
 
 class Package(TypedDict):
-    """A package that is needed, in which versions, and what is here."""
+    """A package that is needed, in which versions, and the version that is installed."""
 
     name: str  # as pip calls it
     needs: str  # such as ">=2.6"
@@ -81,7 +81,7 @@ class Files(TypedDict):
 
 
 class Diagnosis(TypedDict):
-    """All of it; ``problems`` are sentences about what keeps unspur from working, empty where it works."""
+    """The whole diagnosis; ``problems`` are sentences about what keeps unspur from working, empty if it works."""
 
     version: str  # of unspur
     commit: str | None  # of its checkout, if it runs from one
@@ -98,7 +98,7 @@ class Diagnosis(TypedDict):
 
 
 def diagnose(data_dir: Path | None = None) -> Diagnosis:
-    """Look at everything; nothing is written, downloaded or trained."""
+    """Check everything; nothing is written, downloaded or trained."""
     files = DataFiles(data_dir)
     required, cache = list(_packages("")), _cache(files.cache)
     return {
@@ -137,10 +137,10 @@ def _extras() -> list[str]:
 
 
 def _packages(extra: str) -> Iterator[Package]:
-    """The packages of an extra, those of the extras that it names included; of "" what unspur itself needs."""
+    """The packages of an extra, including those of extras that it names; for "", what unspur itself needs."""
     try:
         lines = importlib.metadata.requires(PACKAGE) or []
-    except importlib.metadata.PackageNotFoundError:  # run from its source, never installed
+    except importlib.metadata.PackageNotFoundError:  # unspur runs from its source and was never installed
         lines = []
     for requirement in map(Requirement, lines):
         if requirement.marker is None:
@@ -183,7 +183,7 @@ def _data(files: DataFiles) -> list[Files]:
     sources: dict[str, Files] = {}
     for name, kind in DATASETS.items():
         spec = kind()
-        key = spec.needs() or name  # five sets are made of MNIST, which need be checked once
+        key = spec.needs() or name  # five sets are made of MNIST, which is checked only once
         if key not in known:
             known[key] = _found(spec, files)
         for part in known[key]:
@@ -206,7 +206,7 @@ def _data(files: DataFiles) -> list[Files]:
 def _found(spec: DataSpec, files: DataFiles) -> list[Found]:
     if not isinstance(spec, ImageSet):
         return spec.found(files)
-    folder = spec.find(files)  # not its images, of which ImageNet has a million
+    folder = spec.find(files)  # the folder, not its images: ImageNet has a million
     return [Found(spec.title, folder, "whole" if folder else "missing")]
 
 

@@ -1,7 +1,7 @@
 """Where images are worked on: in this process, or by the workers of a Ray cluster, with the same results in order.
 
-A worker is an actor. Pieces of the work go to whoever has least to do, a bounded number of them ahead. What a worker
-had that dies, with its machine or alone, the others do.
+A worker is an actor. Each piece of work goes to the worker with the least to do, and only a bounded number is in
+progress. If a worker dies, alone or with its machine, the others do its pieces.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unspur.errors import RunFailed, require, unknown
 from unspur.runs.engines import ray_cluster
 
 ENGINES = ("local", "ray")
-AHEAD = 3  # pieces for each worker that are under way
+AHEAD = 3  # pieces in progress for each worker
 
 Job = TypeVar("Job")
 Given = TypeVar("Given")
@@ -46,9 +46,9 @@ class Worker(Protocol[GivenIn, MadeOut]):
 def pieces_on_ray(
     kind: Callable[[Job], Worker[Given, Made]], job: Job, pieces: Iterable[Given], workers: int | None, again: str
 ) -> Iterator[Made]:
-    """What workers of the ``kind`` make of ``pieces``, in order; all machines must see the same files and have unspur.
+    """The results of workers of the ``kind`` for ``pieces``, in order.
 
-    ``again`` says how to go on where no worker is left.
+    All machines must see the same files and have unspur. ``again`` tells the user how to continue if no worker is left.
     """
     with ray_cluster(workers) as ray:
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -80,7 +80,7 @@ class _Workers(Generic[Given, Made]):
         self._under_way.append(self._given(piece))
 
     def take(self) -> Made:
-        """What was made of the first piece, whoever does it in the end."""
+        """The result of the first piece, whichever worker does it in the end."""
         first = self._under_way.popleft()
         while True:
             try:

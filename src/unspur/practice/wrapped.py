@@ -1,4 +1,4 @@
-"""A model that was wrapped (models/foreign.py), as an audit and as predictions take it."""
+"""A wrapped model (models/foreign.py), in the forms that audits and predictions take."""
 
 from __future__ import annotations
 

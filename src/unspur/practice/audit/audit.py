@@ -56,7 +56,7 @@ def audit(
 ) -> Audit:
     """Audit ``source``; nothing is written (``stored.audit_into`` keeps a folder).
 
-    ``target`` is the data as `unspur train` takes them, for the command that comes next.
+    ``target`` is the data in the words of `unspur train`, for the command to run next.
     """
     began = time.monotonic()
     data = collect(source, seed=settings.seed, progress=lambda done: progress("images", done))
@@ -73,7 +73,7 @@ def examine(
     settings: Settings = Settings(),  # noqa: B008 (frozen)
     progress: Progress = silent,
 ) -> Examined:
-    """Every test of what was collected in ``looked`` seconds."""
+    """Run every test on what was collected, which took ``looked`` seconds."""
     began = time.monotonic()
     found = found_in_training(
         data, seed=settings.seed, local=settings.local, progress=lambda done: progress("leaks", done)

@@ -1,4 +1,4 @@
-"""One pass over the images: each is decoded once, measured and forgotten, but for a sample of small copies."""
+"""One pass over the images: each is decoded once and measured; only a sample of small copies is kept."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from unspur.practice.audit.on_ray import parts_on_ray
 from unspur.practice.audit.processing_traces import TRACES
 from unspur.practice.engine import Engine
 
-MOST_PICTURES = 5_000  # small copies that are kept for what must look at pixels again; fewer if they are above SIDE
-SIDE = 128  # pixels of the small copies; images that are smaller keep about their size
-LARGEST_SIDE = 256  # of the copies for a model that is used to more pixels
-AHEAD = 2  # batches a core that wait or are measured while others are joined
+MOST_PICTURES = 5_000  # small copies that are kept for tests that need pixels again; fewer if larger than SIDE
+SIDE = 128  # pixels of the small copies; smaller images keep about their size
+LARGEST_SIDE = 256  # of the copies for a model that takes more pixels
+AHEAD = 2  # batches per core that wait or are measured while others are joined
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What is known of the images after the pass."""
+    """What is known about the images after the pass."""
 
     y: Tensor
     classes: tuple[str, ...]
@@ -50,7 +50,7 @@ class Collected:
     training: Tensor | None = None  # which images a run was trained on; None: all count alike
 
     def only(self, index: Tensor) -> Collected:
-        """The same of some of the images, whose numbers are sorted."""
+        """The same for some of the images; their numbers must be sorted."""
         shown = torch.isin(self.pictured, index)
         return replace(
             self,
@@ -75,7 +75,7 @@ def collect(
     engine: Engine = Engine(),  # noqa: B008 (frozen)
     progress: Callable[[float], None] = lambda done: None,
 ) -> Collected:
-    """Decode and measure at most ``most`` images of ``source``, some of them at a time on each core."""
+    """Decode and measure at most ``most`` images of ``source``, in batches on all cores."""
     source = sampled(source, most, seed)
     side = _side(source)
     n = len(source.y)
@@ -94,7 +94,7 @@ def collect(
 
 
 def _in_threads(source: Source, batches: Sequence[list[int]], side: int, keep: Container[int]) -> Iterator[Part]:
-    """The parts in order, some of them ahead on each core of this machine."""
+    """The parts in order; each core of this machine works a few batches ahead."""
     with one_thread_each(), ThreadPoolExecutor(cores()) as threads:
         waiting: deque[Future[Part]] = deque()
         for numbers in batches:
@@ -106,10 +106,10 @@ def _in_threads(source: Source, batches: Sequence[list[int]], side: int, keep: C
 
 
 class _Known:
-    """What is known of all images so far, in tables that are as long as they may get.
+    """What is known about all images so far, in tables that are allocated at their full length.
 
-    Parts are not kept: between all that is allocated and freed while images are measured they would hold on to several
-    times the memory that they take.
+    Parts are not kept: scattered among everything that is allocated and freed while images are measured, they would
+    hold on to several times the memory that they take.
     """
 
     def __init__(self, images: int, pictures: int) -> None:
@@ -166,7 +166,7 @@ class _Known:
 
 
 def _side(source: Source, looked_at: int = 9) -> int:
-    """The side of small copies: a multiple of the leak map's cells near the model's or the images' own."""
+    """The side of small copies: a multiple of the leak map's cells, near the side that the model or the images have."""
     if source.side is not None:
         return min(LARGEST_SIDE, max(2 * GRID, -(-source.side // GRID) * GRID))
     sides = []

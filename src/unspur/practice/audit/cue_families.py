@@ -1,4 +1,4 @@
-"""Which cue moves what a family of statistics measures from image to image, and what to call it."""
+"""For each family of statistics, the cue that moves what it measures from image to image, and what to call it."""
 
 from __future__ import annotations
 

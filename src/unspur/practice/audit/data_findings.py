@@ -44,7 +44,7 @@ from unspur.practice.audit.rules import (
 from unspur.practice.audit.tests_made import notes_on, tests_made
 
 BEHIND = "the background (cells at the edge)"
-PATTERN_IMAGES = 3_000  # that fixed patterns are looked for in
+PATTERN_IMAGES = 3_000  # images in which fixed patterns are searched for
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class DataFindings:
 def data_findings(
     data: Collected, *, seed: int = 0, local: bool = True, progress: Callable[[float], None] = lambda done: None
 ) -> DataFindings:
-    """Every test of the data; ``local``: also the detector of marks that move, which takes longest."""
+    """Run every test of the data; ``local``: also the detector of marks that move, which takes longest."""
     y, classes = data.y, len(data.classes)
     tests = LeakTests(y, classes, seed)
     for family, numbers in (data.scene | data.traces).items():
@@ -110,18 +110,18 @@ def data_findings(
 
 
 def _with_whole_mark(findings: Sequence[Finding | None]) -> list[Finding | None]:
-    """Where a place and a pattern both leak, either's cue is all their cells: a pattern shows a mark's edges only."""
+    """If a place and a pattern both leak, both get all their cells as the cue: a pattern only shows a mark's edges."""
     both = [each for each in findings if each and each.grade == "leaks" and each.family in ("place", "pattern")]
     cells = tuple(sorted({cell for each in both for cell in each.where or ()}))
     return [replace(each, cue=Cells(GRID, GRID, cells)) if each in both and each else each for each in findings]
 
 
-# Of leaks, those with a place come first, and traces that any processing leaves last: others say what was done.
+# Leaks with a place come first. Traces that any processing leaves come last: the others say what was done.
 ORDER = {"pattern": 0, "place": 0, "moving": 1, RARE: 1, "compression": 3, "parity": 3, "decoded": 4}
 
 
 def gravity(finding: Finding) -> tuple[int, int, float]:
-    """By which findings are sorted, the gravest first."""
+    """The sort key of findings: the gravest come first."""
     order = {"leaks": 0, "context": 1, "informative": 2}[finding.grade]
     placed = ORDER.get(finding.family, 2)
     return order, placed if finding.grade == "leaks" else 0, -finding.separation
@@ -195,13 +195,13 @@ class _Maker:
         what = BEHIND if frame - middle >= BACKGROUND else "the scene in every cell"
         where = cells_above(self.leak_map, (frame + 0.5) / 2 if frame - middle < BACKGROUND else (frame + middle) / 2)
         best = int(self.leak_map.masked_fill(~edge, 0).argmax())
-        # With every cell of another image an image is that other image, and any model follows.
+        # An image with every cell swapped is simply the other image, and any model follows that.
         cue = Cells(GRID, GRID, where) if what == BEHIND else None
         finding = self.make(f"cell {best}", "place", "background", what, "context", where=where, cue=cue)
         return self._together(finding, where)
 
     def _together(self, finding: Finding, where: Sequence[tuple[int, int]]) -> Finding:
-        """The finding as all its cells tell it together, by the mean of their class scores."""
+        """The finding, scored on all its cells together, by the mean of their class scores."""
         y = self.data.y
         margins = self.scores.margins[[self.number[f"cell {row * GRID + column}"] for row, column in where]].mean(0)
         hit = margins.argmax(1) == y
@@ -221,7 +221,7 @@ class _Maker:
         return self.make(f"cell {best}", "place", "place", what, grade, where=where, cue=Cells(GRID, GRID, where))
 
     def _level(self) -> float:
-        """Above what cells of photographs reach; half way to the best in drawings, and for marks of many cells."""
+        """The level for cells: just above what photographs reach; for drawings and large marks half way to the best."""
         upper, middle, best = (float(value) for value in self.apart_map.quantile(torch.tensor([0.75, 0.5, 1.0])))
         half_way = self.drawn or upper - middle >= CELL_NATURAL
         return (best + middle) / 2 if half_way else upper + CELL_NATURAL

@@ -1,4 +1,4 @@
-"""What is known of a model beside the swap test: where it looks, what it loses without that, what it misses."""
+"""What is known about a model besides the swap test: where it looks, what it loses without that, what it misses."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class EvidenceJSON(TypedDict):
 
 
 class LookedAt(NamedTuple):
-    """Where a model's maps lie, of the class that it predicts, over many images."""
+    """Where a model's maps of the predicted class lie, over many images."""
 
     map: Tensor  # (rows, columns) of the leak map: shares that add up to 1
     agrees: float | None  # correlation with the leak map over cells; None: one of them is the same everywhere
     images: int
 
     def share_of(self, cells: tuple[tuple[int, int], ...]) -> float:
-        """The share of the maps that lies in ``cells``."""
+        """The share of the maps inside ``cells``."""
         return float(sum(self.map[cell] for cell in cells))
 
     def as_json(self) -> LookedAtJSON:
@@ -108,7 +108,7 @@ class MinedTest(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All of it; what could not be tested is None, or not in the list."""
+    """All evidence about a model; what could not be tested is None, or missing from the list."""
 
     looked_at: LookedAt | None = None
     hidden: HiddenTest | None = None

@@ -1,4 +1,4 @@
-"""What a file says beside its pixels: format, size, compression, camera, name. None of it is about what it shows."""
+"""Facts about a file besides its pixels: format, size, compression, camera, name. None is about what it shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from unspur.data.images.decode import formats
 
-VALUES = 8  # of a property that are told apart; rarer ones count as one
+VALUES = 8  # the most values of a property that are told apart; the rarer ones count as one
 CAMERA, MODEL, SOFTWARE, DATE = 0x010F, 0x0110, 0x0131, 0x0132  # EXIF tags
 
 
@@ -40,7 +40,7 @@ class FileFacts(NamedTuple):
 
 
 def file_facts(name: str, content: bytes) -> FileFacts:
-    """The properties of a file whose pixels can be decoded; odd metadata count as absent."""
+    """The properties of a file whose pixels can be decoded; odd metadata counts as absent."""
     stem = name.replace("\\", "/").rsplit("/", 1)[-1]
     numbers = re.findall(r"\d+", stem)
     with warnings.catch_warnings():
@@ -68,7 +68,7 @@ def file_facts(name: str, content: bytes) -> FileFacts:
 def _exif(image: Image.Image) -> dict[int, str]:
     try:
         return {tag: str(value).strip("\0 ") for tag, value in image.getexif().items()}
-    except Exception:  # broken metadata raise anything, and say nothing
+    except Exception:  # broken metadata can raise anything; it counts as absent
         return {}
 
 
@@ -113,14 +113,14 @@ def properties(facts: Sequence[FileFacts], classes: Sequence[str]) -> list[Prope
 
 
 def _without(pattern: str, classes: Sequence[str]) -> str:
-    """A name's pattern without the class's own name: that `cat.0` lies among the cats is no news."""
+    """A name's pattern without the class's own name: that `cat.0` lies among the cats is no finding."""
     for name in sorted(classes, key=len, reverse=True):
         pattern = re.sub(re.escape(re.sub(r"\d+", "0", name)), "*", pattern, flags=re.IGNORECASE)
     return pattern
 
 
 def _one_hot(values: Sequence[str]) -> Tensor:
-    """A column for each of the most common values; where they are too many to be of use, none differs."""
+    """A column for each of the most common values; if there are too many values to be useful, a constant."""
     common = [value for value, _ in Counter(values).most_common(VALUES)]
     if len(set(values)) > len(values) // 2:
         return torch.zeros(len(values), 1)

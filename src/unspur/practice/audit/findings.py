@@ -1,4 +1,4 @@
-"""What an audit found, typed, and the folder that keeps it (docs/audit.md)."""
+"""The types of what an audit found, and the folder that keeps it (docs/audit.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = Literal["place", "image", "file"]
 Grade = Literal["informative", "context", "leaks"]  # of a finding; the model can turn it into `leans`
 Verdict = Literal["clean", "context", "leaks", "leans"]
 RARE = "rare"  # the family of marks that few images of one class have
-LEANS = 0.05  # how much more often a model must follow a cue than the control to lean on it
+LEANS = 0.05  # a model leans on a cue if it follows it at least this much more often than the control
 
 
 class RelianceJSON(TypedDict):
@@ -53,7 +53,7 @@ class TestedJSON(TypedDict):
 
 
 class Tested(NamedTuple):
-    """A group of checks that was made, and what it could have found."""
+    """A group of checks that were made, and what they could have found."""
 
     what: str
     tests: int
@@ -71,7 +71,7 @@ class Reliance(NamedTuple):
 
     @property
     def leans(self) -> bool:
-        """Whether the model certainly follows the cue more than the control, and not by a trifle."""
+        """Whether the model follows the cue more than the control, significantly and by more than a trifle."""
         return self.ci95[0] > 0 and self.follows_cue - self.control >= LEANS
 
     @staticmethod
@@ -90,7 +90,7 @@ class Reliance(NamedTuple):
 
 
 def is_shortcut(grade: Grade, reliance: Reliance | None) -> bool:
-    """Whether it gives labels away without being the object, or the model was seen to lean on it."""
+    """Whether a finding gives labels away without being the object, or the model was seen to lean on it."""
     return grade == "leaks" or (reliance is not None and reliance.leans)
 
 

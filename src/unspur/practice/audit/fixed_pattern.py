@@ -1,8 +1,8 @@
-"""Marks that lie at the same pixels in many images, however faint: told by fine detail that nature does not repeat.
+"""Marks that lie at the same pixels in many images, however faint: found by fine detail that nature does not repeat.
 
-Each pixel's detail (the image less its blurred self) is weighed by how the classes' means differ there, over its
-variance: a discriminant with a diagonal covariance, one a cell. Objects move by more than a pixel between images, marks
-do not.
+Each pixel's detail (the image minus its blurred version) is weighted by how the classes' means differ there, divided by
+its variance: a discriminant with a diagonal covariance for each cell. Objects move by more than a pixel between images,
+marks do not.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class PatternScores(NamedTuple):
 
 
 def detail(images: Tensor) -> Tensor:
-    """Bytes (n, 3, s, s) less their mean over 3 x 3 pixels, squeezed so that strong edges do not outweigh all else."""
+    """Bytes (n, 3, s, s) minus their mean over 3 x 3 pixels, compressed so that strong edges do not dominate."""
     x = images.float() / 255
     fine = x - functional.avg_pool2d(functional.pad(x, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
     return torch.tanh(fine * 8)
 
 
 def pattern_scores(images: Tensor, y: Tensor, classes: int, *, grid: int = GRID, seed: int = 0) -> PatternScores:
-    """Tell labels from fine detail at fixed pixels of each cell.
+    """Predict labels from fine detail at fixed pixels of each cell.
 
     ``images`` are bytes (n, 3, s, s), s a multiple of ``grid``.
     """

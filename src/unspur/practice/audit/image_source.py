@@ -22,10 +22,10 @@ from unspur.data.images.splitting import codes, names_in_order
 from unspur.errors import UnspurError, require
 from unspur.practice.audit.file_facts import FileFacts, file_facts
 
-MOST_IMAGES = 20_000  # more are sampled, each class in its share: what is kept of an image takes 10 kB
+MOST_IMAGES = 20_000  # more are sampled, each class by its share: what is kept of an image takes 10 kB
 MOST_CLASSES = 100  # the largest ones; smaller ones are left out
 FEWEST = 20  # images of a class
-# Pixels of the middle piece, unresized, that shows traces of processing.
+# Pixels of the middle piece that shows traces of processing; it is not resized.
 LADDER = (160, 128, 96, 64, 48, 32, 24, 16)
 
 
@@ -117,7 +117,7 @@ def in_memory(split: Split, classes: tuple[str, ...]) -> Source:
 
 
 def sampled(source: Source, most: int, seed: int) -> Source:
-    """At most ``most`` images of the classes that are large enough, each class in its share."""
+    """At most ``most`` images of the classes that are large enough, each class by its share."""
     sizes = torch.bincount(source.y, minlength=len(source.classes))
     large = [label for label in sizes.argsort(descending=True).tolist() if sizes[label] >= FEWEST][:MOST_CLASSES]
     if len(large) < 2:
@@ -161,7 +161,7 @@ def _small(pixels: NDArray[np.uint8], side: int) -> Tensor:
 
 
 def _piece(image: Tensor) -> Tensor:
-    """The middle of an image as it is; it begins at a multiple of eight pixels, where compression's blocks begin."""
+    """The middle of an image, not resized; it starts at a multiple of eight pixels, like the blocks of compression."""
     height, width = image.shape[1:]
     size = next((step for step in LADDER if step <= min(height, width)), None)
     if size is None:

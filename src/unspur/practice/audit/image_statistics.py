@@ -1,4 +1,4 @@
-"""What is measured of an image as a whole and of each of its cells: numbers that a shortcut may hide in."""
+"""What is measured in a whole image and in each of its cells: numbers in which a shortcut may hide."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from unspur.parts.cues.cells import GRID
 
-BORDER = 32  # a border strip is this part of the image's side
+BORDER = 32  # a border strip is 1/32 of the image's side
 CELL_NUMBERS = 18  # mean, deviation, least, largest, horizontal and vertical change of three channels
 EPS = 1e-4
-ENOUGH = 4_000  # values that a quantile is taken of
+ENOUGH = 4_000  # values are enough for a quantile
 
 _GREY = torch.tensor([0.299, 0.587, 0.114])
 
@@ -25,15 +25,15 @@ def grey(images: Tensor) -> Tensor:
 
 
 def quantiles(values: Tensor, *shares: float) -> Tensor:
-    """Quantiles over the last dimension, which becomes one entry a share; of many values some 4,000, evenly taken."""
-    step = values.shape[-1] // ENOUGH | 1  # odd, so that it does not fall in step with the image's columns
+    """Quantiles over the last dimension, one entry per share; if there are many values, of some 4,000 evenly spaced."""
+    step = values.shape[-1] // ENOUGH | 1  # odd, so that it does not align with the image's columns
     some = values[..., ::step].numpy()
     place = [round(share * (some.shape[-1] - 1)) for share in shares]
     return torch.from_numpy(np.partition(some, sorted(set(place)), axis=-1)[..., place])  # half the time of sorting
 
 
 def cell_statistics(images: Tensor, grid: int = GRID) -> Tensor:
-    """(n, grid, grid, 18): of each cell and channel the mean, deviation, least and largest value, and changes."""
+    """(n, grid, grid, 18): for each cell and channel the mean, deviation, least and largest value, and changes."""
     mean, square = _pooled(images, grid), _pooled(images**2, grid)
     across = functional.pad((images[..., 1:] - images[..., :-1]).abs(), (0, 1, 0, 0), mode="replicate")
     down = functional.pad((images[..., 1:, :] - images[..., :-1, :]).abs(), (0, 0, 0, 1), mode="replicate")
@@ -44,7 +44,7 @@ def cell_statistics(images: Tensor, grid: int = GRID) -> Tensor:
 
 
 def border_statistics(images: Tensor) -> Tensor:
-    """(n, 4, 18): the same numbers of a thin strip along the top, bottom, left and right edge."""
+    """(n, 4, 18): the same numbers for a thin strip along the top, bottom, left and right edge."""
     side = max(1, images.shape[-1] // BORDER)
     strips = [images[..., :side, :], images[..., -side:, :], images[..., :side], images[..., -side:]]
     upright = [strip if strip.shape[-1] > strip.shape[-2] else strip.transpose(-1, -2) for strip in strips]

@@ -1,7 +1,7 @@
-"""How well labels can be told from a few numbers an image: cross-validated, many tests and permutations at once.
+"""How well labels can be predicted from a few numbers per image: cross-validated, many tests and permutations at once.
 
-The classifier is linear discriminant analysis with equal priors. Permuted labels only change class means, so that one
-scatter matrix serves all permutations of a test, and one batched solve all tests, folds and permutations.
+The classifier is linear discriminant analysis with equal priors. Permuted labels only change class means, so one
+scatter matrix serves all permutations of a test, and one batched solve serves all tests, folds and permutations.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from unspur.core.seeds import stream
 FOLDS = 3
 PERMUTATIONS = 200
 RIDGE = 1e-3  # added to the within-class covariance of features of unit variance
-CLIP = 5.0  # standard deviations; one strange image must not bend a whole fit
-COLUMNS = 2_000  # class scores of all permutations that are computed at once; more classes, fewer permutations
+CLIP = 5.0  # standard deviations; a single outlier must not distort a whole fit
+COLUMNS = 2_000  # class scores of all permutations that are computed at once: more classes mean fewer permutations
 CHUNK = 8  # tests computed at once, which bounds the memory
 
 
@@ -30,9 +30,9 @@ class LeakScores(NamedTuple):
     separation: Tensor  # (tests,) robust distance of the classes' scores, see ``separation_of``
 
     def p_values(self) -> Tensor:
-        """Each test's p-value, corrected over all tests: how often the best permuted one is as good.
+        """Each test's p-value, corrected over all tests: how often the best test under permutation is as good.
 
-        Tests are made comparable by their own mean and deviation under permutation.
+        Tests are standardised by their own mean and deviation under permutation.
         """
         mean, std = self.permuted.mean(1, keepdim=True), self.permuted.std(1, keepdim=True).clamp_min(1e-6)
         best = ((self.permuted - mean) / std).max(0).values
@@ -67,7 +67,7 @@ def permuted_labels(y: Tensor, count: int, seed: int) -> Tensor:
 
 
 def standardised(features: Tensor) -> Tensor:
-    """Each feature (second last dimension: images) with mean 0 and deviation 1, strange values clipped."""
+    """Each feature (second last dimension: images) with mean 0 and deviation 1, outliers clipped."""
     features = features.nan_to_num(0.0, 0.0, 0.0)
     mean, std = features.mean(-2, keepdim=True), features.std(-2, keepdim=True)
     return ((features - mean) / std.clamp_min(1e-6)).clamp(-CLIP, CLIP)
@@ -76,7 +76,7 @@ def standardised(features: Tensor) -> Tensor:
 def leak_scores(
     features: Tensor, y: Tensor, classes: int, *, seed: int = 0, permutations: int | None = None
 ) -> LeakScores:
-    """Score ``features`` (tests, images, numbers): each test tells labels ``y`` from its own numbers alone."""
+    """Score ``features`` (tests, images, numbers): each test predicts labels ``y`` from its own numbers alone."""
     count = permutations_for(classes) if permutations is None else permutations
     labels, fold = permuted_labels(y, count, seed), fold_of(y, seed)
     parts = [_scores(standardised(chunk.float()), labels, fold, classes) for chunk in features.split(CHUNK)]
@@ -129,7 +129,7 @@ def discriminant(x: Tensor, labels: Tensor, classes: int) -> tuple[Tensor, Tenso
 
 
 def separation_of(scores: Tensor, y: Tensor) -> Tensor:
-    """The distance of a class from the rest in its own score, in robust deviations; the best class's.
+    """The distance of a class from the rest in its own score, in robust deviations; for the class with the largest.
 
     |median of the class - median of the others| / sqrt((s1^2 + s2^2) / 2), each s the median absolute deviation
     times 1.4826. Unlike accuracy it does not fall when a few images go against the rule.
@@ -150,6 +150,6 @@ def separation_of(scores: Tensor, y: Tensor) -> Tensor:
 
 
 def _spread(values: Tensor) -> Tensor:
-    """1.4826 x the median absolute deviation, and at least a quarter of the deviation: values may be few and equal."""
+    """1.4826 x the median absolute deviation, but at least a quarter of the deviation: many values may be equal."""
     robust = 1.4826 * (values - values.median()).abs().median()
     return torch.maximum(robust, values.std() / 4)

@@ -1,4 +1,4 @@
-"""Where a model looks, against where labels leak, and what it loses when that is hidden (MaskTune's own test)."""
+"""Where a model looks, compared with where labels leak, and what it loses when that is hidden (MaskTune's own test)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def look_into(
         mask = hide(MeanStd(), maps, tuple(pictures.shape[2:]))
         keep = mask.keep(torch.arange(len(pictures)))
         shares.append(1 - keep.mean((1, 2)))
-        other = keep.roll(1, 0)  # the images are in random order
+        other = keep.roll(1, 0)  # another image's mask: the images are in random order
         right.append(_right(predict, pictures, y, (torch.ones_like(keep), keep, other)))
     mean = torch.cat(cells).mean(0)
     looked = LookedAt(mean / mean.sum().clamp_min(1e-12), _correlation(mean, leak_map), sum(map(len, cells)))
@@ -50,7 +50,7 @@ def look_into(
 
 
 def _maps(module: nn.Module, insight: Insight, pictures: Tensor, y: Tensor) -> Tensor:
-    """Class-activation maps, as fine as the leak map where the network has such; else gradients."""
+    """Class-activation maps, as fine as the leak map if the network has such; otherwise gradients."""
     split = Split(as_taken(pictures, insight.shape), y)
     try:
         return maps_of(module, split, batch_size=BATCH, least=GRID).float()
@@ -69,14 +69,14 @@ def as_taken(pictures: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _by_cell(maps: Tensor) -> Tensor:
-    """Each map as shares of the leak map's cells: (n, GRID, GRID); one that is zero everywhere stays so."""
+    """Each map as shares of the leak map's cells: (n, GRID, GRID); a map of zeros stays zero."""
     coarse = functional.interpolate(maps.unsqueeze(1), size=(4 * GRID, 4 * GRID), mode="bilinear").squeeze(1)
     coarse = functional.avg_pool2d(coarse, 4)
     return coarse / coarse.sum((1, 2), keepdim=True).clamp_min(1e-12)
 
 
 def _right(predict: Predict, pictures: Tensor, y: Tensor, keeps: tuple[Tensor, ...]) -> Tensor:
-    """Whether each image is told right under each mask: (masks, n) of 0 and 1."""
+    """Whether the model gets each image right under each mask: (masks, n) of 0 and 1."""
     rows = []
     for keep in keeps:
         parts = [

@@ -1,4 +1,4 @@
-"""Measures of some images that lie next to each other: one step of the pass over all of them."""
+"""Measures of some consecutive images: one step of the pass over all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PICTURES = "pictures"
 
 
 class Part(NamedTuple):
-    """What is known of some images that lie next to each other; what cannot be read is left out."""
+    """What is known about some consecutive images; those that cannot be read are left out."""
 
     rows: list[int]  # their numbers
     facts: list[FileFacts | None]
@@ -30,9 +30,9 @@ class Part(NamedTuple):
 
 
 def measured(read: Callable[[int], Item], numbers: Sequence[int], keep: Container[int]) -> Part:
-    """What is known of the images with these ``numbers``; a small copy is kept of those in ``keep``.
+    """What is known about the images with these ``numbers``; a small copy is kept of those in ``keep``.
 
-    The same numbers together give the same bits, on whatever machine of a kind.
+    The same numbers together give the same bits on every machine of the same kind.
     """
     items: dict[int, Item] = {}
     problems: dict[int, str] = {}

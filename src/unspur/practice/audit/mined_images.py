@@ -1,9 +1,9 @@
 """Images that a biased model gets wrong, without group labels, and how the tested model does on them.
 
-Both miners are heads on the features of the images, each fitted on one half of them and asked about the other. GCE (as
-in DCWP, E.2) learns what is easy and gives up the rest. XRM's twins (arXiv:2309.16748) are two plain heads; which of
-them learns from an image is decided by a coin. XRM also turns labels while it trains, to make its twins agree with each
-other more and more; a head that is fitted to the end has no such course, so that this is left out.
+Both miners are heads on the features of the images, each fitted on one half of them and applied to the other. GCE (as
+in DCWP, E.2) learns what is easy and gives up the rest. XRM's twins (arXiv:2309.16748) are two plain heads; a coin
+decides which of them learns from an image. XRM also flips labels while it trains, so that its twins agree more and
+more. This is left out: a head that is fitted in one go has no such course of training.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from unspur.practice.audit.model import BATCH, Model
 from unspur.practice.audit.quick_model import fit_head
 from unspur.train.losses import Loss, cross_entropy, generalised_cross_entropy
 
-FEWEST = 40  # images that halves of are enough to fit a head on
+FEWEST = 40  # images of which one half is enough to fit a head
 MINERS: dict[Miner, Loss] = {"gce": generalised_cross_entropy(0.7), "twins": cross_entropy}  # q as in DCWP
 
 
 def mined_tests(
     model: Model, scores: Tensor, data: Collected, findings: Sequence[Finding], *, seed: int = 0
 ) -> tuple[MinedTest, ...]:
-    """What each miner mines and how the model, whose ``scores`` of all images are given, does there and elsewhere."""
+    """What each miner mines, and how the model with these ``scores`` of all images does there and elsewhere."""
     pictures, features = _features(model, data)
     if features is None or len(pictures) < FEWEST:
         return ()
@@ -50,7 +50,7 @@ def mined_tests(
 
 
 def held_out_mistakes(features: Tensor, y: Tensor, classes: int, loss: Loss, generator: torch.Generator) -> Tensor:
-    """Which images the head gets wrong that was not fitted on them; a coin decides which of two that is."""
+    """Which images are misclassified by the head that was not fitted on them; a coin assigns each to one of two."""
     coin = torch.rand(len(y), generator=generator) < 0.5
     wrong = torch.zeros(len(y), dtype=torch.bool)
     for kept in (coin, ~coin):
@@ -60,7 +60,7 @@ def held_out_mistakes(features: Tensor, y: Tensor, classes: int, loss: Loss, gen
 
 
 def _features(model: Model, data: Collected) -> tuple[Tensor, Tensor | None]:
-    """Pictures by number, and features of them by a network that was not trained on them; None: there are none."""
+    """The numbers of pictures, and their features by a network that was not trained on them; None: no features."""
     insight = model.insight
     if insight is None:
         return torch.zeros(0, dtype=torch.long), None
@@ -74,7 +74,7 @@ def _features(model: Model, data: Collected) -> tuple[Tensor, Tensor | None]:
             for index in part.split(BATCH):
                 images = as_taken(data.pictures[index], insight.shape).float() / 255
                 parts.append(penultimate(insight.modules[0], images).flatten(1))
-    except UnspurError:  # it has no layer before its last, or ends in something else
+    except UnspurError:  # the model has no layer before its last, or does not end in a linear layer
         return part, None
     return part, torch.cat(parts)
 

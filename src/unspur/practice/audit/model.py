@@ -31,7 +31,7 @@ class Insight:
 class Model:
     """A classifier of images, and which of the audit's pictures it has not been trained on.
 
-    ``predict`` has one function for each of ``parts`` (numbers of pictures): on those it was not trained.
+    ``predict`` has one function for each of ``parts`` (numbers of pictures), on which that function was not trained.
     """
 
     name: str
@@ -77,7 +77,7 @@ def most_likely(scores: Tensor) -> Tensor:
 
 
 def check_scores(scores: Tensor, n: int, classes: Sequence[str], name: str) -> None:
-    """Refuse a model whose output is not one score a class."""
+    """Raise an error for a model whose output is not one score per class."""
     shape = " x ".join(map(str, scores.shape[1:])) if scores.shape[:1] == (n,) and scores.dim() > 1 else "no"
     require(
         scores.shape == (n, len(classes)),
@@ -88,7 +88,7 @@ def check_scores(scores: Tensor, n: int, classes: Sequence[str], name: str) -> N
 
 @dataclass(frozen=True)
 class ModelToTest:
-    """A model before the images are known that it is tested on."""
+    """A model for which the images to test it on are not known yet."""
 
     name: str
     content: str  # what tells it from other models, such as a hash of its file: part of an audit's key
@@ -100,7 +100,7 @@ class ModelToTest:
 def given_model(
     name: str, predict: Predict, classes: Sequence[str], content: str = "", side: int | None = None
 ) -> ModelToTest:
-    """A model that knows none of the audit's images; ``classes`` are what its scores are of, in order."""
+    """A model that was not trained on any of the audit's images; ``classes`` are those of its scores, in order."""
 
     def make(data: Collected) -> Model:
         return Model(name, (of_classes(predict, classes, data.classes, name),), (torch.arange(len(data.pictures)),))
@@ -109,7 +109,7 @@ def given_model(
 
 
 def of_classes(predict: Predict, known: Sequence[str], wanted: Sequence[str], name: str) -> Predict:
-    """Scores of the classes ``wanted`` only: an audit leaves small classes out, which a model still has."""
+    """Scores of the classes ``wanted`` only: an audit leaves out small classes, but a model may still have them."""
     columns = [list(known).index(each) for each in wanted]
 
     def chosen(images: Tensor) -> Tensor:

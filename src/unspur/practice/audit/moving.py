@@ -1,7 +1,7 @@
 """Marks that move: a network that sees 15 pixels at a time and answers by its strongest place.
 
-On held-out images it tells how well a small piece of an image gives the label away. Natural texture does that as well;
-a mark differs in that it separates the classes far better (``separation``), whatever the images show.
+Held-out images show how well a small piece of an image gives the label away. Natural texture does that as well, but a
+mark separates the classes far better (``separation``), whatever the images show.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unspur.data.base import stratified_split
 from unspur.parts.cues.detector import LocalNet, SpeaksLoudest, fitted, places
 from unspur.practice.audit.leak_scores import separation_of
 
-IMAGES = 1_200  # that are trained on, and half as many that are held out: enough for a mark that most images show
+IMAGES = 1_200  # images to train on, and half as many held out: enough for a mark that most images show
 EPOCHS, BATCH, RATE = 8, 32, 1e-2
 
 
@@ -34,7 +34,7 @@ class Moving(NamedTuple):
 
     @property
     def region(self) -> SpeaksLoudest:
-        """Where images speak loudest for the class with the mark."""
+        """Where images most strongly suggest the class with the mark."""
         return SpeaksLoudest(self.net, self.label)
 
 

@@ -48,7 +48,7 @@ class Measurer:
 
 
 def files_of(source: Source) -> Path:
-    """The folder that the images of ``source`` are files below."""
+    """The folder that holds the image files of ``source``."""
     if source.root is None:
         raise UnspurError(
             "--engine ray decodes files on other machines, but these images are in memory already; name a folder or a "

@@ -1,8 +1,9 @@
-"""Findings that are one mark's doing: the mark is exchanged between images, and they are measured again.
+"""Findings with a single mark as their cause: the mark is exchanged between images, and findings are measured again.
 
-A square in a corner is a place, a small mark that a network finds anywhere, and edges that look like compression. What
-tells labels while the mark comes from images of the own class, and hardly when it comes from any image, is no second
-leak; what still tells them is one, even if it always comes with the mark.
+A square in a corner is a place, a small mark that a network finds anywhere, and edges that look like compression. A
+finding is no second leak if it predicts labels while each image gets the mark of another image of its class, but hardly
+when it gets the mark of any image. A finding that still predicts them is a leak of its own, even if it always comes
+with the mark.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from unspur.practice.audit.moving import Moving, told_by
 from unspur.practice.audit.processing_traces import TRACES
 
 MARKS = ("pattern", "place", "moving")  # families that say where a mark lies
-EFFECTS = ("moving", *TRACES)  # families that a mark may show in as well
-MOST = 600  # images that the mark is exchanged in
-LEFT = 0.5  # of what is told above chance: with less of it left, the mark told it
-LARGEST = 0.25  # of the image: exchanging more would take other traces away with the mark
+EFFECTS = ("moving", *TRACES)  # families in which a mark may show as well
+MOST = 600  # images in which the mark is exchanged
+LEFT = 0.5  # share of the accuracy above chance: if less is left without the mark, the mark explains the finding
+LARGEST = 0.25  # share of the image: exchanging more would remove other traces together with the mark
 
 
 class Exchanged(NamedTuple):
-    """Images (bytes) with the mark of another image of their class, the same with that of any, and their labels."""
+    """Images (bytes) with the mark of another image of their class, the same with the mark of any image, and labels."""
 
     kept: Tensor
     other: Tensor
@@ -49,11 +50,11 @@ class Look:
     seed: int
 
     def exchanged(self, mark: Cue, *, held: bool) -> Exchanged:
-        """Some pictures, of those alone that the detector was not trained on if ``held``, in a random order."""
+        """Some pictures in random order; with ``held``, only pictures that the detector was not trained on."""
         of = self.moving.held if self.moving and held else torch.arange(len(self.y))
         numbers = of[torch.randperm(len(of), generator=stream(self.seed, "audit one cause"))[:MOST]]
         images, y = self.pictures[numbers].float() / 255, self.y[numbers]
-        by_class = y.argsort(stable=True)  # a class's images stand together, and each takes the mark of the next
+        by_class = y.argsort(stable=True)  # class by class; each image takes the mark of its neighbour
         alike = torch.empty_like(by_class)
         alike[by_class] = torch.cat([part.roll(1) for part in by_class.split(y.bincount().tolist())])
         with torch.no_grad():
@@ -62,7 +63,7 @@ class Look:
         return Exchanged(kept, other, y)
 
     def told(self, family: str, images: Tensor, y: Tensor) -> float:
-        """By how much more than chance labels are told from what ``family`` measures of images (bytes)."""
+        """How far above chance labels can be predicted from what ``family`` measures in images (bytes)."""
         if self.moving and family == "moving":
             balanced = told_by(places(self.moving.net, fitted(images))[0], y)
         else:
@@ -72,7 +73,7 @@ class Look:
 
 
 def one_cause(findings: Sequence[Finding], look: Look) -> list[Finding]:
-    """The findings, the gravest first, in which leaks that the first mark explains are ``informative``, and say so."""
+    """The findings, gravest first; leaks that the first mark explains become ``informative``, and say so."""
     leaks = [each for each in findings if each.grade == "leaks"]
     mark = next((each for each in leaks if each.family in MARKS), None)
     if mark is None or mark.cue is None or not _is_small(mark.cue):
@@ -88,9 +89,9 @@ def _is_small(cue: Cue) -> bool:
 
 
 def _explained_by(images: Exchanged, finding: Finding, look: Look) -> bool:
-    """Whether the finding tells labels with marks of the own class, and hardly with marks of any image."""
+    """Whether the finding predicts labels with marks of the same class, but hardly with marks of any image."""
     kept, other = (look.told(finding.family, each, images.y) for each in (images.kept, images.other))
-    # Small copies may not show a trace of the images themselves: nothing is to be learnt from them then.
+    # Small copies may not show a trace that the original images have; then they prove nothing.
     shown = kept >= LEFT * (finding.tells_label - 1 / look.classes)
     return shown and other < LEFT * kept
 

@@ -11,13 +11,13 @@ from unspur.errors import require
 from unspur.models.onnx_file import OnnxFile
 from unspur.practice.audit.model import ModelToTest, check_scores, given_model
 
-TRIED = 128  # pixels of the images that a model is tried on where it takes any size
+TRIED = 128  # side of the images that a model is tried on if it takes any size
 
 
 def onnx_model(path: Path, classes: Sequence[str]) -> ModelToTest:
     """The model in the file ``path``, whose scores are of ``classes``, tried on grey images."""
     model = OnnxFile(path)
-    known = model.labels or tuple(classes)  # without names in the file, its scores are of the data's classes
+    known = model.labels or tuple(classes)  # without names in the file, the data's classes
     strange = [name for name in classes if name not in known]
     require(not strange, f"{path} does not know the class '{strange and strange[0]}'; it knows {', '.join(known)}.")
     check_scores(model(torch.full((2, 3, TRIED, TRIED), 0.5)), 2, known, str(path))

@@ -33,12 +33,12 @@ from unspur.report.audit_page import write_audit
 from unspur.report.page import Failure
 from unspur.report.scores import Share
 
-CLASSES = 6  # shown of many
+CLASSES = 6  # shown at most
 EXAMPLES = 6  # of each class
-SWAPS = 4  # that the model followed, and half as many that it did not
+SWAPS = 4  # shown swaps that the model followed, and half as many that it did not
 PICTURED = 4  # findings with pictures: the gravest
 SUSPECTS = 120  # in the gallery
-OVERALL = 0.95  # an outline around more of the image than this says nothing
+OVERALL = 0.95  # share of the image: an outline around more than this says nothing
 
 
 def write_audit_page(out: Path, name: str, examined: Examined, *, seed: int = 0) -> list[Failure]:
@@ -74,7 +74,7 @@ def context_of(name: str, examined: Examined, seed: int = 0) -> AuditContext:
 
 
 def _evidence(found: Evidence | None) -> EvidenceContext | None:
-    """None where nothing was found out about the model."""
+    """The evidence for the page; None if nothing was found out about the model."""
     if found is None or not (found.looked_at or found.hidden or found.mined):
         return None
     hidden = found.hidden
@@ -172,7 +172,7 @@ def _examples(finding: Finding, pictures: Tensor) -> list[Example]:
 
 
 def _shown(swaps: list[Swap], finding: Finding, classes: tuple[str, ...]) -> tuple[SwapExample, ...]:
-    """The first that changed to the donor's class, then the first that did not."""
+    """The first swaps that changed the prediction to the donor's class, then the first that did not."""
     followed = [swap for swap in swaps if swap.after == swap.donor_label != swap.before]
     stayed = [swap for swap in swaps if swap.after != swap.donor_label]
     return tuple(

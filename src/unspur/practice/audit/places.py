@@ -16,7 +16,9 @@ def cells_above(scores: Tensor, level: float) -> tuple[tuple[int, int], ...]:
 
 
 def at_edge(best: tuple[int, int], cells: Sequence[tuple[int, int]]) -> bool:
-    """Whether most cells lie at the edge, or half of all and the best one: a square in a corner reaches one inside.
+    """Whether the cells lie at the edge: most of them, or half of them including the best one.
+
+    A square in a corner may reach one cell inside.
 
     >>> at_edge((1, 1), [(0, 0), (0, 1), (1, 0), (1, 1)]), at_edge((1, 1), [(0, 1), (1, 1)])
     (True, False)

@@ -1,4 +1,4 @@
-"""Traces that processing leaves in pixels, whatever they show: of images that were not resized."""
+"""Traces that processing leaves in pixels, whatever they show; measured on images that were not resized."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torch.nn import functional
 
 from unspur.practice.audit.image_statistics import EPS, grey, quantiles
 
-FLAT_PATCH = 8  # pixels each side of the patches whose calmest shows the noise
+FLAT_PATCH = 8  # side of the patches; the calmest patch shows the noise
 VANISHED, LARGEST_STEP = (
     0.75,
     60.0,
 )  # cosine coefficients, in steps of a byte: rounding pixels leaves less than the first
-SPECK = 0.1  # of the range of values by which a pixel stands out from all its neighbours
+SPECK = 0.1  # share of the range of values by which a speck differs from all its neighbours
 
 
 def tone(images: Tensor) -> Tensor:
-    """Where the values of each channel end and which are left out: traces of a tone curve, not of a scene."""
+    """Where each channel's values end, and which values are missing: traces of a tone curve, not of a scene."""
     flat = images.flatten(2)
     ends = quantiles(flat, 0.002, 0.998).flatten(1)
     clipped = torch.cat([(flat < 0.5 / 255).float().mean(2), (flat > 254.5 / 255).float().mean(2)], 1)
@@ -29,7 +29,7 @@ def tone(images: Tensor) -> Tensor:
 
 
 def _comb(images: Tensor) -> Tensor:
-    """How uneven neighbouring values of a channel's histogram are: scaling bytes leaves gaps and doubles."""
+    """How uneven neighbouring values of a channel's histogram are: scaling bytes leaves gaps and peaks."""
     levels = (images * 255).round().long().clamp(0, 255).flatten(2)
     n, channels = levels.shape[:2]
     place = levels + 256 * torch.arange(n * channels).reshape(n, channels, 1)
@@ -98,7 +98,7 @@ def spectrum(y: Tensor, bands: int = 6) -> Tensor:
 
 
 def compression(images: Tensor) -> Tensor:
-    """Traces of blocks of eight pixels: jumps between them against jumps within, coefficients that were cut, steps."""
+    """Traces of blocks of eight pixels: jumps between blocks against jumps inside, zeroed coefficients, steps."""
     y, chroma = grey(images), images[:, 0] - images[:, 2]
     sizes = _coefficients(y)
     numbers = [_blocks(y), _blocks(y.transpose(1, 2)), _cut(y, sizes), _steps(sizes)]
@@ -107,7 +107,7 @@ def compression(images: Tensor) -> Tensor:
 
 
 def _blocks(y: Tensor) -> Tensor:
-    """The log of the jump at each of the eight places in a block less that of the others' mean; then the largest."""
+    """The log jump at the borders of blocks, less the mean over a block's eight places; then largest less median."""
     jump = (y[..., 1:-2] * 3 - y[..., :-3] - y[..., 2:-1] * 3 + y[..., 3:]).abs().mean(1)
     width = jump.shape[1] // 8 * 8
     phase = (jump[:, :width].reshape(len(y), -1, 8).mean(1) + EPS).log()
@@ -117,7 +117,7 @@ def _blocks(y: Tensor) -> Tensor:
 
 
 def _cut(y: Tensor, sizes: Tensor) -> Tensor:
-    """How many more cosine coefficients vanish in blocks that start at 0, ``sizes``, than in those that start at 4."""
+    """How many more cosine coefficients vanish in blocks that start at 0 (``sizes``) than in blocks that start at 4."""
     return (_vanishing(sizes) - _vanishing(_coefficients(y[:, 4:-4, 4:-4]))).unsqueeze(1)
 
 
@@ -126,7 +126,7 @@ def _vanishing(sizes: Tensor) -> Tensor:
 
 
 def _steps(sizes: Tensor) -> Tensor:
-    """Logs of the smallest coefficients that do not vanish, in three bands: what was quantised begins at its step."""
+    """Logs of the smallest coefficients that do not vanish, in three bands: quantised values begin at their step."""
     band = torch.arange(8).unsqueeze(1) + torch.arange(8)
     numbers = []
     for low, high in ((1, 2), (3, 4), (5, 6)):
@@ -154,10 +154,10 @@ def _cosines() -> Tensor:
 
 
 def decoded(images: Tensor) -> Tensor:
-    """The share of pixels whose colour a JPEG file can hold: all that were decoded and not changed after that.
+    """The share of pixels whose colour a JPEG file can hold: all pixels, if a JPEG was decoded and not changed since.
 
     About a quarter of all colours are some whole Y, Cb, Cr. Pixels at the end of a channel's range are left out, since
-    they may have been cut.
+    they may have been clipped.
     """
     level = (images * 255).round().long()
     inner = ((level > 0) & (level < 255)).all(1)
@@ -182,7 +182,7 @@ def _jpeg_colours() -> Tensor:
 
 
 def parity(images: Tensor) -> Tensor:
-    """Changes at even against odd places, and how many neighbours are equal: traces of enlarging and of palettes."""
+    """Changes at even against odd positions, and how many neighbours are equal: traces of enlarging and of palettes."""
     y = grey(images)
     numbers = []
     for change in ((y[..., 1:] - y[..., :-1]).abs().mean(1), (y[:, 1:] - y[:, :-1]).abs().mean(2)):

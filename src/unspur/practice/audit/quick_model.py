@@ -1,4 +1,4 @@
-"""The model that an audit trains itself: a logistic head on frozen features, or a small network without them."""
+"""The model that an audit trains itself: a logistic head on frozen features, or a small network if there are none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unspur.train.losses import Loss, cross_entropy
 FEATURE_SIDE = 128  # pixels that frozen features are computed at
 STRENGTH = 1e-2  # L2 penalty of the logistic head on standardised features
 STEPS = 60  # of L-BFGS
-CLIP = 5.0  # standard deviations that a feature counts at most
+CLIP = 5.0  # standard deviations to which features are clipped
 
 
 class Head(NamedTuple):
@@ -38,7 +38,7 @@ class Head(NamedTuple):
 
     @torch.no_grad()
     def give(self, net: nn.Module) -> nn.Module:
-        """A copy of ``net`` whose last layer is this head, but that nothing is clipped."""
+        """A copy of ``net`` whose last layer is this head, except that features are not clipped."""
         made = copy.deepcopy(net)
         last, weight = head_of(made), self.weight / self.deviation
         last.weight.copy_(weight)
@@ -49,7 +49,7 @@ class Head(NamedTuple):
 def quick_model(data: Collected, *, seed: int = 0) -> Model:
     """Two models, each trained on one half of the pictures: frozen ImageNet features and a logistic head.
 
-    Without the packages that bring the features, two small networks instead.
+    Without the packages that provide the features, it trains two small networks instead.
     """
     y, classes = data.y[data.pictured], len(data.classes)
     half = torch.randperm(len(y), generator=stream(seed, "audit halves")).tensor_split(2)

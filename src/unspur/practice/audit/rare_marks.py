@@ -1,7 +1,7 @@
-"""Marks that few images of one class have and hardly any other: a place whose colour is far from its image's own.
+"""Marks in few images of one class and hardly any others: a place whose colour is far from the rest of its image.
 
-What most images of a class share is found by other tests; a mark in one image of twenty moves no median. It is told
-from the tails that natural colours have by how far out its images lie: a group of their own, not the end of a slope.
+Other tests find what most images of a class share, but a mark in one image of twenty moves no median. Natural colours
+have tails, too; a mark differs in how far out its images lie: they form a separate group, not the end of a slope.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ HUES = (
     (361, "red"),
 )  # degrees at which a name ends
 GREY = 0.15  # saturation below which a colour has no name of its own
-RATIO = 8.0  # how much larger the share of the class must be than that of all other images
-RARE = 0.2  # of all images: what more of them show is not rare
+RATIO = 8.0  # the mark's share in its class must be this many times its share in all other images
+RARE = 0.2  # share of all images: a mark that more of them show is not rare
 FEWEST = 10  # images with the mark
-LEAST = 0.01  # a colour's deviation is taken to be at least this, so that equal images do not make trifles stand out
+LEAST = 0.01  # a colour's deviation counts as at least this, so that trifles do not stand out among equal images
 
 
 class Direction(NamedTuple):
@@ -48,12 +48,12 @@ class Direction(NamedTuple):
 
     @property
     def colour(self) -> str:
-        """What it looks like, not its direction, which is relative: on red skin blue lies towards green."""
+        """What the mark looks like. The direction is only relative: on red skin, blue lies towards green."""
         return colour_name(*self.shown) if self.name in COLOURS else self.name
 
 
 class RareMark(NamedTuple):
-    """A mark of one class, in one or several colours, the one that stands out most first."""
+    """A mark of one class, in one or several colours; the colour that stands out most comes first."""
 
     directions: tuple[Direction, ...]
     y: Tensor
@@ -97,7 +97,7 @@ class RareMark(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """The level of one direction for each labelling and class: (labellings, classes); where none is good enough, 0."""
+    """The level of one direction for each labelling and class: (labellings, classes); 0 if no level is good enough."""
 
     place: Tensor  # in the order of the values, the largest first
     inside: Tensor  # images of the class at or above it
@@ -106,12 +106,12 @@ class Levels(NamedTuple):
 
 
 def rare_mark(cells: Tensor, labels: Tensor, classes: int, least_share: float, least_apart: float) -> RareMark | None:
-    """The mark that stands out most, of all that a class has in at least ``least_share`` of its images.
+    """The mark that stands out most, of all marks in at least ``least_share`` of a class's images.
 
     ``cells`` are mean colours (n, GRID, GRID, 3), ``labels`` (n, 1 + permutations) the labels and then permutations of
     them. For each direction and class the level is the lowest at which the class's share is ``RATIO`` times that of the
-    others; p is the share of permutations in which some direction and class is as surprising. Marks may come in several
-    colours: every direction joins that stands out by ``least_apart`` itself and adds at least ``FEWEST`` images.
+    others; p is the share of permutations in which some direction and class is as surprising. A mark may come in
+    several colours: a direction joins if it stands out by ``least_apart`` itself and adds at least ``FEWEST`` images.
     """
     (values, most), y = stand_out(cells.permute(0, 3, 1, 2)).flatten(2).max(2), labels[:, 0]
     orders = values.argsort(0, descending=True)
@@ -127,7 +127,7 @@ def rare_mark(cells: Tensor, labels: Tensor, classes: int, least_share: float, l
 
 
 def _joined(found: Sequence[Direction], y: Tensor, least_apart: float) -> RareMark:
-    """The first, and those after it that show more images of the same class."""
+    """The first direction, joined by later ones that add images of the same class."""
     mark = RareMark((found[0],), y)
     for each in found[1:]:
         more = RareMark((*mark.directions, each), y)
@@ -137,7 +137,7 @@ def _joined(found: Sequence[Direction], y: Tensor, least_apart: float) -> RareMa
 
 
 def _levels(labels: Tensor, classes: int, least_share: float) -> Levels:
-    """The lowest good level of each labelling (n, labellings) of images in order, among the first of them."""
+    """The lowest good level of each labelling (n, labellings) of sorted images, among the first ``RARE`` share."""
     n = len(labels)
     first = labels[: max(1, round(RARE * n))]
     rows = torch.arange(1, len(first) + 1).unsqueeze(1)
@@ -182,7 +182,7 @@ def _direction(
     red, green, blue = shown[marked, number].median(0).values.tolist()
     middle = own.median()
     spread = max(float(1.4826 * (own - middle).abs().median()), float(own.std()) / 4, LEAST)
-    level = float(f"{float(values[above[-1]]) - 1e-6:.7g}")  # as its text has it
+    level = float(f"{float(values[above[-1]]) - 1e-6:.7g}")  # rounded as in its text
     return Direction(
         label=label,
         name=DIRECTIONS[number],

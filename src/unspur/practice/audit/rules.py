@@ -1,7 +1,7 @@
 """The rules by which a leak is graded, with the figures that they were set on (docs/audit.md).
 
-Natural classes differ in colour, texture and background, so that accuracy alone accuses every data set. These rules ask
-for what natural pairs of classes did not show: benchmarks/audit.py measures both sides.
+Natural classes differ in colour, texture and background, so by accuracy alone every data set would be guilty. These
+rules ask for what natural pairs of classes did not show: benchmarks/audit.py measures both sides.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ CELL_NATURAL = 1.0  # deviations above the upper quartile that no cell of natura
 CELL_TELLS, CELL_APART = (
     0.15,
     2.0,
-)  # a cell above the upper quartile of cells, in accuracy and separation: 0.10 and 0.94
+)  # a cell above the upper quartile of cells, in accuracy and separation: natural pairs reach 0.10 and 0.94
 TRACE_APART, TRACE_RATIO = (
     2.2,
     1.5,
-)  # a trace of processing, and over what colour and places show: pairs reach 2.46 and 1.9
+)  # separation by a trace of processing, and its ratio to that by colour and places: pairs reach 2.46 and 1.9
 TRACE_SURE = 3.5  # enough by itself
 MOVING_TELLS, MOVING_APART = 0.85, 4.5  # the local detector: natural pairs reach 0.90 and 3.5
 FILE_TELLS = 0.6  # a property that no scene explains
 NUMBER_TELLS = 0.8  # a name's number, a year, or the shape of images, which may go with a class for harmless reasons
-BYTES_APART = 2.5  # the size of files, which goes with what is to be seen
+BYTES_APART = 2.5  # the size of files, which depends on what they show
 
 CONTEXT_TELLS = 0.65  # colour, brightness or contrast of the whole image, or the middle of its edge cells
-BACKGROUND = 0.15  # edge cells above the middle ones: natural pairs 0.11, animals pasted on other scenes 0.22
+BACKGROUND = 0.15  # edge cells above middle cells: natural pairs have 0.11, animals pasted on other scenes 0.22
 
 # A mark that few images have: the share of its class, and how far the median marked image lies from the class's
 # median, in robust deviations: natural pairs reach 6.3, the patches of skin lesions 13.
 RARE_SHARE, RARE_APART = 0.03, 9.0
 
-DRAWN = 0.4  # share of equal neighbours from which images count as drawings: their strokes are at fixed pixels, too
+DRAWN = 0.4  # with this share of equal neighbours images count as drawings, whose strokes are at fixed pixels, too
 
 
 def grade_pattern(balanced: float, separation: float, *, at_edge: bool, drawn: bool) -> Grade:
@@ -51,7 +51,7 @@ def grade_cell(above_balanced: float, above_separation: float, *, at_edge: bool,
 
 
 def grade_trace(separation: float, content: float, *, drawn: bool) -> Grade:
-    """A trace of processing, against what the content separates: colour, brightness, median cell, background."""
+    """A trace of processing, compared with how well content separates: colour, brightness, median cell, background."""
     if drawn:
         return "informative"
     stands_out = separation >= TRACE_APART and separation >= TRACE_RATIO * content

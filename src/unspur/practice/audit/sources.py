@@ -34,7 +34,7 @@ class RunToAudit(NamedTuple):
     data: Dataset
 
     def model(self) -> ModelToTest:
-        """The run's model; its weights tell it from others."""
+        """The run's model, identified by its weights."""
         weights = (self.run.folder / "model.safetensors").read_bytes()
         folder, content = str(self.run.folder), hashlib.sha256(weights).hexdigest()[:32]
         return ModelToTest(folder, content, self._on, max(self.data.sample_shape[1:]), folder)
@@ -83,7 +83,7 @@ def source_of(spec: DataSpec, data_dir: Path | None = None) -> Source:
 
 
 def training(listing: Listing) -> Listing:
-    """The training images where a table or folders name them: a shortcut is what training images have in common."""
+    """Only the training images, if a table or folders name them: a shortcut is what training images have in common."""
     if listing.splits is None:
         return listing
     numbers = [number for number, split in enumerate(listing.splits) if split == TRAIN]

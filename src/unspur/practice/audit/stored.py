@@ -1,4 +1,4 @@
-"""An audit's folder: found again if it has ended, finished if it was interrupted (docs/audit.md)."""
+"""An audit's folder: reused if the audit has ended, resumed if it was interrupted (docs/audit.md)."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def audit_into(
     engine: Engine = Engine(),  # noqa: B008 (frozen)
     progress: Progress = silent,
 ) -> StoredAudit:
-    """The audit of ``source`` in ``out``/``name``-key: what has ended is read, anything else is done and written.
+    """The audit of ``source`` in ``out``/``name``-key: read if it has ended, otherwise done and written.
 
-    Nothing is written before the images could be compared; findings.json comes last.
+    Nothing is written before all images could be read for the key; findings.json comes last.
     """
     if engine.name == "ray":
         files_of(source)  # before every image is read for the key
@@ -85,7 +85,7 @@ def audit_into(
     folder = out / f"{name}-{key_of(config)}"
     with _alone(folder):
         if (folder / FINDINGS).exists():
-            (folder / COLLECTED).unlink(missing_ok=True)  # a process that was killed just then may have left it
+            (folder / COLLECTED).unlink(missing_ok=True)  # a process killed at the very end may have left it
             return StoredAudit(folder, stored(folder), True)
         remove_partial(folder)
         return _done(folder, name, config, source, target, model, settings, engine, progress)
@@ -102,7 +102,7 @@ def _done(
     engine: Engine,
     progress: Progress,
 ) -> StoredAudit:
-    """The audit made and written."""
+    """Do the audit and write it."""
     began = time.monotonic()
     data = _collected(folder, config, source, settings, engine, progress)
     looked = time.monotonic() - began
@@ -117,9 +117,9 @@ def _done(
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One process at a time: two that want the same audit do it once, the second waits and finds it.
+    """One process at a time: of two processes that want the same audit, the second waits and finds the first's result.
 
-    The operating system drops the lock when its owner dies. A mistake of the user leaves no folder behind.
+    The operating system drops the lock when its owner dies. A user error leaves no folder behind.
     """
     made = [each for each in (folder, folder.parent) if not each.exists()]
     try:
@@ -144,7 +144,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def _collected(
     folder: Path, config: AuditConfig, source: Source, settings: Settings, engine: Engine, progress: Progress
 ) -> Collected:
-    """What an interrupted audit had collected already, or a pass over the images, which is kept for that case."""
+    """What an interrupted audit had collected, or a new pass over the images, saved in case of an interruption."""
     if (folder / COLLECTED).exists():
         progress("images", 1)
         return read_collected(folder / COLLECTED)
@@ -171,13 +171,13 @@ def _detector(finding: Finding) -> SpeaksLoudest | None:
 
 
 def _going_on(found: Audit, folder: Path) -> Audit:
-    """The audit, whose next command goes on from its folder where something is to be repaired."""
+    """The audit; if its next command is a repair, that command gets the audit's folder."""
     repairs = found.next.startswith(REPAIR)
     return replace(found, next=f"{REPAIR} {shlex.quote(str(folder))}") if repairs else found
 
 
 def config_of(source: Source, settings: Settings, model: ModelToTest | None) -> AuditConfig:
-    """What defines an audit; each image that it will look at is read, and none is decoded."""
+    """What defines an audit; every image of it is read, but none is decoded."""
     source = sampled(source, MOST_IMAGES, settings.seed)
     digest = hashlib.sha256()
     for number, name in enumerate(source.names):

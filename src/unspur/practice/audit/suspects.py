@@ -1,4 +1,4 @@
-"""Images that go against a shortcut, ranked, and the worst group's accuracy that they let one estimate."""
+"""Images that go against a shortcut, ranked, and an estimate of the worst group's accuracy from them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch import Tensor
 from unspur.practice.audit.collect import Collected
 from unspur.practice.audit.findings import Finding, Suspect
 
-MOST = 0.4  # share of images above which a finding contradicts too many to single any out
+MOST = 0.4  # a finding that contradicts a larger share of images singles none of them out
 FEWEST = 10  # suspects that an estimate of their accuracy needs
-SURER = 0.5  # the share of suspects, the surest, whose accuracy is measured: the rest are often mistaken for suspects
+SURER = 0.5  # accuracy is measured on this share of suspects, the surest: the rest often are no true suspects
 
 
 def contradiction(finding: Finding, y: Tensor) -> Tensor:
-    """How far the cue of each of the finding's images speaks for another class than its label; above 0: it does."""
+    """How far each image's cue suggests another class than its label; above 0: it does."""
     labels = y[finding.index]
     margins = finding.margins
     own = margins.gather(1, labels.unsqueeze(1)).squeeze(1)
@@ -26,7 +26,7 @@ def contradiction(finding: Finding, y: Tensor) -> Tensor:
 
 
 def with_suspects(finding: Finding, y: Tensor) -> Finding:
-    """The finding with the images that go against it, the surest first; None where its cue tells too little."""
+    """The finding with the images that go against it, surest first; without any if its cue says too little."""
     against = contradiction(finding, y)
     chosen = (against > 0).nonzero().squeeze(1)
     if finding.grade == "informative" or len(chosen) > MOST * len(against):
@@ -36,7 +36,7 @@ def with_suspects(finding: Finding, y: Tensor) -> Finding:
 
 
 def surest(finding: Finding, known: Tensor) -> tuple[int, ...] | None:
-    """The suspects on which a model's accuracy is measured, of those with a prediction; None where they are too few."""
+    """The suspects with a prediction on which a model's accuracy is measured; None if there are too few."""
     tested = [number for number in finding.suspects or () if bool(known[number])]
     return tuple(tested[: max(FEWEST, round(SURER * len(tested)))]) if len(tested) >= FEWEST else None
 
@@ -44,7 +44,7 @@ def surest(finding: Finding, known: Tensor) -> tuple[int, ...] | None:
 def rank_suspects(findings: Sequence[Finding], data: Collected) -> tuple[Suspect, ...]:
     """Suspects of all findings that are more than informative, each image once with all its reasons.
 
-    Its score is the sum over findings of how far its cue contradicts it, in the finding's own deviations.
+    An image's score is the sum over findings of how far its cue contradicts its label, in the finding's deviations.
     """
     score: dict[int, float] = {}
     why: dict[int, list[str]] = {}

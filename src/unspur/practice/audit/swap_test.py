@@ -1,8 +1,8 @@
 """The swap test: give an image the cue of another class; does the prediction follow?
 
-The control gives it the cue of another image of its own class, so that the harm which swapping itself does to an image
-counts on both sides. A mark that few images of one class have is pasted from these into images of other classes; there
-the control covers the same place with an ordinary image of the own class.
+The control gives it the cue of another image of its own class, so the harm that swapping itself does to an image counts
+on both sides. A mark that few images of one class have is pasted from those into images of other classes; its control
+covers the same place with an ordinary image of the receiving image's class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unspur.practice.audit.findings import RARE, Finding, Reliance
 from unspur.practice.audit.model import BATCH, Model
 from unspur.practice.audit.suspects import contradiction
 
-MOST = 400  # images that cues are swapped into
+MOST = 400  # images into which cues are swapped
 FEWEST = 2  # donors of a class
 RESAMPLES = 1_000  # of the bootstrap
 
@@ -29,7 +29,7 @@ RESAMPLES = 1_000  # of the bootstrap
 def swap_test(model: Model, finding: Finding, data: Collected, *, seed: int = 0) -> Reliance | None:
     """How far ``model`` follows the finding's cue, on images that it was not trained on.
 
-    Donors show the cue that is usual in their class. None where a class has too few of them.
+    Donors show the cue that is usual in their class. None if a class has too few of them.
     """
     if finding.cue is None:
         return None
@@ -59,7 +59,7 @@ def _control(finding: Finding, cue: Cue, images: Tensor, foreign: Tensor, same: 
 
 
 class Swap(NamedTuple):
-    """One image of the swap test: floats (3, s, s), and what the model says before and after."""
+    """One image of the swap test: floats (3, s, s), and the prediction before and after."""
 
     image: Tensor
     donor: Tensor
@@ -71,7 +71,7 @@ class Swap(NamedTuple):
 
 
 def swap_examples(model: Model, finding: Finding, data: Collected, *, seed: int = 0) -> list[Swap]:
-    """The first images that ``swap_test`` swaps the cue of; none where it cannot."""
+    """The first images whose cue ``swap_test`` swaps; none if it cannot be done."""
     part, predict = model.parts[0], model.predict[0]
     drawn = _drawn(model, part, finding, data, stream(seed, "swap test"))
     if finding.cue is None or drawn is None:
@@ -95,7 +95,7 @@ class _Drawn(NamedTuple):
 
 
 def _drawn(model: Model, part: Tensor, finding: Finding, data: Collected, generator: torch.Generator) -> _Drawn | None:
-    """Donors show the cue that is usual in their class, or the mark that is rare; None where these are too few."""
+    """Donors show the cue that is usual in their class, or the rare mark; None if there are too few of them."""
     y, classes, most = data.y[data.pictured[part]], len(data.classes), MOST // len(model.parts)
     if finding.family == RARE:
         margins = torch.zeros(len(data.y), classes)
@@ -128,7 +128,7 @@ def _drawn_for_mark(y: Tensor, margins: Tensor, most: int, generator: torch.Gene
 
 
 def _picked(pools: Sequence[Tensor] | Mapping[int, Tensor], labels: Tensor, draw: Tensor) -> Tensor:
-    """For each label one of its pool, by a number in [0, 1)."""
+    """For each label one member of its pool, chosen by a number in [0, 1)."""
     return torch.stack(
         [pools[label][int(u * len(pools[label]))] for label, u in zip(labels.tolist(), draw, strict=True)]
     )

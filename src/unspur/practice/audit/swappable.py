@@ -1,4 +1,4 @@
-"""Which findings a swap of cues can repair: what no object explains, or the scene that a model leans on."""
+"""Which findings a swap of cues can repair: those that no object explains, or a scene that the model leans on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from unspur.parts.cues.cells import Cells
 from unspur.parts.cues.texts import cue_text
 from unspur.practice.audit.findings import Finding
 
-MOST = 0.7  # of the cells: with more of them the object itself would be swapped
-WITH_BRIGHTNESS = {"colour": "cast"}  # a colour that goes with the class has its own brightness, which would stay
+MOST = 0.7  # share of the cells: with more of them the object itself would be swapped
+WITH_BRIGHTNESS = {"colour": "cast"}  # a colour has its own brightness, which swapping the colour alone would leave
 
 
 def swappable(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """The cues to swap as texts, the gravest first: of leaks that the model follows, of all leaks if it follows none.
+    """The cues to swap as texts, gravest first: of leaks that the model follows, or of all leaks if it follows none.
 
-    Without any leak, of context that the model follows; natural context beside a leak is left alone, since a model may
-    use it. A swap costs something (plain images become stranger), so that nothing is swapped without need.
+    Without any leak, they are those of context that the model follows. Natural context beside a leak is left alone,
+    since a model may use it. A swap has a cost (plain images become stranger), so nothing is swapped without need.
     """
     leaks = _texts([finding for finding in findings if finding.grade == "leaks"])
     followed = [finding for finding in findings if finding.reliance and finding.reliance.leans]

@@ -57,7 +57,7 @@ def target_named(
 
 
 def _tables(folder: Path) -> list[Path]:
-    """What is surely a table, not a .txt, which may be anybody's notes."""
+    """Files that are surely tables; a .txt file may just be somebody's notes."""
     return sorted(each for each in folder.iterdir() if each.suffix.lower() in (".csv", ".tsv") and each.is_file())
 
 

@@ -1,4 +1,4 @@
-"""What an audit of the data tested and with which power, and what else is to be said of the images."""
+"""What an audit of the data tested and with which power, and further notes on the images."""
 
 from __future__ import annotations
 

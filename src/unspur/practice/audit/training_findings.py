@@ -19,9 +19,9 @@ MARKS = (RARE, "moving")  # families of marks that lie anywhere
 def found_in_training(
     data: Collected, *, seed: int, local: bool, progress: Callable[[float], None] = lambda done: None
 ) -> DataFindings:
-    """Every test of the data; of a run's, graded on what it was trained on.
+    """Every test of the data; for a run, graded on the images that it was trained on.
 
-    Validation images may have been drawn otherwise, with every group alike often, say, and hide what training images
+    Validation images may have been drawn differently, say with every group equally often, and hide what training images
     have in common. They still count for what each image shows, since a model is tested on them, and for marks.
     """
     if data.training is None or not _enough(data.y[data.training], len(data.classes)):
@@ -37,9 +37,9 @@ def _enough(y: Tensor, classes: int) -> bool:
 
 
 def _graded_on(trained: DataFindings, numbers: Tensor, found: DataFindings) -> DataFindings:
-    """Findings as the training images (``numbers``) show them, with what ``found`` in all images says of each image.
+    """Findings as graded on the training images (``numbers``), with what ``found`` says about each of all images.
 
-    Marks that lie anywhere are those of all images.
+    Marks that lie anywhere are taken from ``found`` as they are.
     """
     same = {each.family: each for each in found.findings}
     graded = [each for each in found.findings if each.family in MARKS]

@@ -1,4 +1,4 @@
-"""The verdict in one sentence, never more than the evidence holds (docs/audit.md)."""
+"""The verdict in one sentence, which never claims more than the evidence supports (docs/audit.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unspur.practice.audit.findings import RARE, Finding, Verdict
 
 REPAIR = "unspur repair"
 TRAIN = "unspur train erm"
-SAVE_AGAIN = "save all images in the same way, then audit again"  # no training takes a file's property away
+SAVE_AGAIN = "save all images in the same way, then audit again"  # no training removes a property of files
 
 
 class Judgement(NamedTuple):
@@ -21,7 +21,7 @@ class Judgement(NamedTuple):
 
 
 def judge(findings: Sequence[Finding], *, images: int, detectable: float, target: str, model: str | None) -> Judgement:
-    """Judge findings that are sorted, the gravest first; ``target`` is the data as `unspur train` takes them."""
+    """Judge findings that are sorted, gravest first; ``target`` is the data in the words of `unspur train`."""
     leaks = [finding for finding in findings if finding.grade == "leaks"]
     leaning = [finding for finding in leaks if finding.reliance and finding.reliance.leans]
     if leaning:
@@ -60,7 +60,7 @@ def judge(findings: Sequence[Finding], *, images: int, detectable: float, target
 
 
 def _told(finding: Finding) -> str:
-    """What the finding tells by itself; of a rare mark its own words say more than an accuracy near chance."""
+    """How well the finding predicts labels; for a rare mark, its own words say more than an accuracy near chance."""
     return "" if finding.family == RARE else f", which tells the label of {finding.tells_label:.0%} of images by itself"
 
 

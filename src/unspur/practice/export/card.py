@@ -1,4 +1,4 @@
-"""The model card: what is known of an exported model, all of it from the run, its audits and its validation data."""
+"""The model card: what is known about an exported model, all from the run, its audits and its validation data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unspur.runs.config import Config
 from unspur.runs.result import Result
 
 COVERAGES = (1.0, 0.95, 0.9, 0.8)
-SPARSE = 0.01  # the share of zeros from which a network was pruned
+SPARSE = 0.01  # a network with at least this share of zeros counts as pruned
 
 
 class Shrinking(NamedTuple):
@@ -207,7 +207,7 @@ def _listed(names: Sequence[str], most: int = 20) -> str:
 
 
 def _text(text: str) -> str:
-    """Names as they are, on one line, without steering Markdown or HTML.
+    """Names unchanged, but on one line and without effect as Markdown or HTML.
 
     >>> _text("a|b <i>\\nc")
     'a\\\\|b &lt;i> c'

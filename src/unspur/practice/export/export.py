@@ -1,4 +1,4 @@
-"""export(...): a run as a folder that another program can use, whole or not at all."""
+"""export(...): a run as a folder that another program can use; it is written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from unspur.practice.predict.classifier import ImageClassifier, OfModule, of_run
 from unspur.runs.folder import Run
 from unspur.version import __version__
 
-CHECKED = 64  # validation images that the file is compared on
+CHECKED = 64  # validation images on which the file is compared with the model
 MARGIN = 0.01  # accuracy that shrinking may cost
 
 
@@ -150,15 +150,16 @@ def _validation(classifier: ImageClassifier, wanted: Wanted, data_dir: Path | No
     if not len(data.val):
         noise = torch.randint(0, 256, (CHECKED, 3, size, size), generator=torch.Generator().manual_seed(0))
         return _Validation(None, noise.to(torch.uint8), None)
-    # Without the rule in the file there is one model in it, whose confidence is another than that of two.
+    # Without the rule, the file holds a single model, whose confidence differs from that of two.
     alone = classifier if wanted.coverage is not None else replace(classifier, before=None)
     ready = alone.ready_for(len(data.val))
     cue = next((cue for path in wanted.audits if (cue := audited_cue(path, classifier.classes, data.val))), None)
     judged, fitted = judge(ready, data.val, cue, lambda done: progress("validation images", done))
     chosen = [each for each in judged if each.images != REMOVED]
     if wanted.coverage is not None:
-        threshold_of(chosen, wanted.coverage)  # an error where the validation set is too small for it
-    # The rule in a file cannot swap cues: it has thresholds from swapped images, and its figures are without that test.
+        threshold_of(chosen, wanted.coverage)  # an error if the validation set is too small for it
+    # The rule in a file cannot swap cues: its thresholds come from swapped images, too, but its figures leave out the
+    # test whether the cue decides.
     plain = [each._replace(cue_decides=None) for each in judged]
     chosen = [each for each in plain if each.images != REMOVED]
     calibration = calibration_of(plain, chosen, fitted, cue.what if cue else None)
@@ -221,7 +222,7 @@ def _write_notes(
     module: nn.Module,
     calibration: Calibration | None,
 ) -> None:
-    """What says how to use the model."""
+    """Write the files that say how to use the model."""
     labels, size = list(classifier.classes), classifier.size
     write_json(made / LABELS, labels)
     config: ExportedConfig = {

@@ -1,4 +1,4 @@
-"""The model as a file for another program, compared with the run's own on real images, and timed beside it."""
+"""The model as a file for another program, compared with the run's model on real images, and timed beside it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unspur.models.onnx_file import OnnxFile
 from unspur.practice.export.graph import Deployed
 from unspur.practice.export.layout import ONNX, TORCH, WEIGHTS
 
-TOLERANCE = 1e-4  # the largest difference of a logit, over the largest logit where that is above 1
+TOLERANCE = 1e-4  # the largest difference of a logit, divided by the largest logit if that is above 1
 FORMATS = ("onnx", "torch", "safetensors")
 BATCH, ROUNDS = 16, 5  # of the timing
 
@@ -83,7 +83,7 @@ def _write_onnx(folder: Path, deployed: Deployed, metadata: Mapping[str, str], i
                 output_names=list(deployed.outputs),
                 verbose=False,
             )
-    except torch.onnx.OnnxExporterError:  # such as torch 2.6 with an onnxscript that is newer than it knows
+    except torch.onnx.OnnxExporterError:  # such as torch 2.6 with an onnxscript that is too new for it
         raise UnspurError(
             f"torch {torch.__version__} cannot write this network as ONNX with onnxscript {onnxscript.__version__}; "
             "install a newer torch, or use --format torch or safetensors."
@@ -112,7 +112,7 @@ def _write_torch(folder: Path, deployed: Deployed, metadata: Mapping[str, str], 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Exporters talk to their own developers: warnings, log lines and emoji on stdout."""
+    """Silence exporters, which print messages for their own developers: warnings, log lines and emoji on stdout."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
     try:
@@ -127,7 +127,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _milliseconds(functions: list[Callable[[], Any]]) -> list[float]:
-    """The median time of each, measured in turns so that a busy machine is equally busy for all."""
+    """The median time of each function, measured in turns so that a busy machine is equally busy for all."""
     seconds: list[list[float]] = [[] for _ in functions]
     with torch.no_grad():
         for _ in range(ROUNDS + 1):

@@ -1,4 +1,4 @@
-"""A model with what another program would have to do around it: pixels before it, probabilities and the rule after."""
+"""A model with what another program would have to do around it: pixels before, probabilities and the rule after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Deployed(nn.Module):
     """From RGB bytes (n, height, width, 3) to logits and calibrated probabilities.
 
     With a threshold also to the label, its confidence and whether to abstain, by the rule of predict/abstention.py:
-    below the threshold, or where the model before the repair predicts another class.
+    abstain below the threshold, or if the model before the repair predicts another class.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ LABELS, CONFIG, PREPROCESSOR, ABSTENTION, CARD = (
 
 
 class Origin(TypedDict):
-    """What of a model only unspur needs to know."""
+    """Facts about a model that only unspur needs."""
 
     version: str
     run: str  # its folder's name
@@ -55,7 +55,7 @@ class ExportedConfig(TypedDict):
 
 
 def read_exported(folder: Path) -> ExportedConfig:
-    """config.json of ``folder``; what is missing or of another kind is named."""
+    """config.json of ``folder``; an error names what is missing or has the wrong type."""
     config: ExportedConfig = checked(read_json(folder / CONFIG), ExportedConfig, str(folder / CONFIG))
     return config
 

@@ -29,8 +29,8 @@ class Shrunk(NamedTuple):
 def shrink(model: Classifier, some: Tensor) -> Shrunk:
     """A copy of ``model`` without channels that nothing makes or nothing reads; ``some`` are inputs.
 
-    A channel that nothing reads is removed without a trace. One whose weights are all zero is a constant, the shift of
-    the batch norm behind it; without it the next layer is off by that constant's share, so that the result must be
+    Removing a channel that nothing reads changes nothing. A channel whose weights are all zero is a constant, the shift
+    of the batch norm behind it. Without it the next layer is off by that constant's share, so the result must be
     compared with the model.
     """
     try:
@@ -66,14 +66,14 @@ def _dead_channels(graph: Any, net: Any) -> Iterator[tuple[nn.Module, Any, list[
             layer, writes = item.dep.target.module, item.dep.handler.__name__ == "prune_out_channels"
             if not isinstance(layer, LAYERS):
                 continue
-            if isinstance(layer, nn.Conv2d) and layer.groups > 1:  # it only hands channels on
+            if isinstance(layer, nn.Conv2d) and layer.groups > 1:  # it only passes channels on
                 continue
             used = _used(layer, writes)[torch.tensor(item.idxs)]
             places = torch.tensor(item.root_idxs)
             (made if writes else read).index_put_((places[used],), torch.tensor(True))
         dead = (~(made & read)).nonzero().squeeze(1).tolist()
         if dead:
-            # A layer without any channel could not run; whatever is kept of it is dead still.
+            # A layer without any channel could not run; the channel that is kept is still dead.
             yield root, group[0].dep.handler, dead[1:] if len(dead) == channels else dead
 
 

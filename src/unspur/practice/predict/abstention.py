@@ -1,7 +1,7 @@
 """When to abstain: a threshold from validation data, two models that disagree, or a cue that decides.
 
 The confidence of an answer is its calibrated probability, times that of the same class by the model before the repair
-where there is one (MaskTune, 4.2). Whoever else abstains does so whatever the threshold, which therefore falls until
+if there is one (MaskTune, 4.2). The other rules abstain whatever the threshold is. So the threshold is lowered until
 the coverage asked for is reached or nothing is left to answer.
 """
 
@@ -29,12 +29,12 @@ from unspur.practice.predict.conformal import (
     sets_of,
 )
 
-NEVER = -1.0  # the confidence of what another rule abstains on
+NEVER = -1.0  # the confidence of images on which another rule abstains
 STEPS = 100  # coverages, from 0.01 to 1, whose thresholds are stored with an exported model
 
 
 class Scored(NamedTuple):
-    """What the models say of some images."""
+    """What the models predict for some images."""
 
     probability: Tensor  # (n, classes), calibrated
     label: Tensor
@@ -81,7 +81,7 @@ class CalibrationJSON(TypedDict):
 
 
 class Sets(NamedTuple):
-    """Of labels that hold the right one for some share of images."""
+    """Sets of labels that contain the right one for some share of images."""
 
     floor: float  # the least probability, without a temperature, of a label in a set
     expected: list[ExpectedSetsJSON]
@@ -106,7 +106,7 @@ class Calibration:
         return self.stored["expected"][_place(coverage)]
 
     def sets(self, share: float, source: str) -> Sets:
-        """Sets for at least the ``share`` of images; ``source`` is what to export again where it has none."""
+        """Sets for at least the ``share`` of images; if none are stored, the error says to export ``source`` again."""
         if "sets" not in self.stored:
             raise UnspurError(f"{source} was exported by a version without --conformal; export the run again.")
         require_share(share)
@@ -122,7 +122,7 @@ def _place(share: float) -> int:
 
 
 class Judged(NamedTuple):
-    """Validation images of one kind: what the models say, whether that is right, and what rules abstain on anyway."""
+    """Validation images of one kind: what the models predict, the right labels, and where the cue decides."""
 
     images: str
     scores: Scored
@@ -160,7 +160,7 @@ def threshold_of(judged: Sequence[Judged], coverage: float) -> float:
 
 
 class Fitted(NamedTuple):
-    """Temperatures of the model and of the one before it, and the calibration error of the first without and with."""
+    """Temperatures of the model and the one before the repair; the model's calibration error without and with it."""
 
     temperatures: list[float]
     ece_before: float
@@ -180,7 +180,7 @@ def fit_temperatures(after: Tensor, before: Tensor | None, y: Tensor) -> Fitted:
 def calibration_of(judged: Sequence[Judged], chosen: Sequence[Judged], fitted: Fitted, cue: str | None) -> Calibration:
     """Thresholds for every coverage from the images ``chosen``, and what to expect of all that were judged.
 
-    A coverage that the validation set is too small for has the threshold of the next that it is large enough for.
+    A coverage for which the validation set is too small gets the threshold of the next one that it is large enough for.
     """
     n = sum(len(each.y) for each in chosen)
     coverages = [1.0 if step / STEPS > 1 - 1 / n else max(step / STEPS, 1 / n) for step in range(1, STEPS + 1)]
@@ -201,7 +201,7 @@ def calibration_of(judged: Sequence[Judged], chosen: Sequence[Judged], fitted: F
 
 
 def calibration_of_json(value: Any, source: str) -> Calibration:
-    """What ``Calibration.stored`` became as JSON; anything else names the file and the field."""
+    """Read what ``Calibration.stored`` became as JSON; an error names the file and the field that is wrong."""
     stored: CalibrationJSON = checked(value, CalibrationJSON, source)
     if not len(stored["thresholds"]) == len(stored["expected"]) == STEPS or not stored["temperatures"]:
         raise UnspurError(f"{source} holds no abstention rule that can be read; export the run again.")

@@ -1,4 +1,4 @@
-"""The shortcut that an audit found, made again from its findings.json: to be swapped, removed, and tested for."""
+"""The shortcut that an audit found, rebuilt from its findings.json: to be swapped, removed, and tested for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unspur.practice.audit.findings import FindingJSON, Reliance, is_shortcut
 from unspur.practice.audit.stored import stored
 from unspur.practice.predict.classifier import Logits
 
-DONORS = 3  # images that an image gets the cue of; it decides if most of them change the prediction
+DONORS = 3  # images whose cue an image gets; the cue decides if most of them change the prediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def audited_cue(folder: Path, classes: tuple[str, ...], val: Split, seed: int = 
 
 
 def _showing(cue: Cue, val: Split, members: Tensor) -> Tensor:
-    """Those of ``members`` in which the cue is to be seen, as a rare mark is in few of them; all, if it is in none."""
+    """Those of ``members`` that show the cue, since few may show a rare mark; all of them if none does."""
     found = members[showing([cue], val.subset(members).x)]
     return found if len(found) else members
 

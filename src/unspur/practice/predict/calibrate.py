@@ -28,7 +28,7 @@ from unspur.practice.predict.audited_cue import AuditedCue, audited_cue
 from unspur.practice.predict.classifier import ImageClassifier, Logits
 from unspur.practice.predict.conformal import require_enough
 
-MOST = 1_000  # validation images that cues are swapped in: each costs up to a dozen passes
+MOST = 1_000  # validation images in which cues are swapped: each costs up to a dozen passes
 BATCH = 64
 AS_THEY_ARE, SWAPPED, REMOVED = "as in validation data", "with the cue of another class", "without the cue"
 
@@ -48,9 +48,9 @@ def calibrated(
     conformal: float | None = None,
     progress: Done = lambda done: None,
 ) -> Calibrated:
-    """What the run's validation data say; with an audit that found a shortcut, also with its cue swapped.
+    """The calibration on the run's validation data; with an audit that found a shortcut, also with its cue swapped.
 
-    A share, ``coverage`` or ``conformal``, that the validation set is too small for is an error.
+    It is an error if the validation set is too small for the share ``coverage`` or ``conformal``.
     """
     if coverage is not None:
         require_coverage(coverage)
@@ -77,7 +77,7 @@ def calibrated(
 
 
 def validation_of(classifier: ImageClassifier, data_dir: Path | None) -> Split:
-    """The validation images of the run that ``classifier`` is."""
+    """The validation images of the run behind ``classifier``."""
     run = classifier.run
     assert run is not None
     data = run.config.data.load(DataFiles(data_dir))
@@ -145,5 +145,5 @@ def _decides(
 
 
 def images_of(val: Split, index: Tensor) -> Tensor:
-    """Bytes (n, 3, size, size) as they come from files: a grey image is one with three equal channels."""
+    """Bytes (n, 3, size, size) as they come from files: a grey image has three equal channels."""
     return val.x[index].expand(-1, 3, -1, -1)

@@ -33,12 +33,12 @@ from unspur.practice.predict.abstention import Calibration, calibration_of_json
 from unspur.runs.folder import Run
 
 Logits = Callable[[Tensor], Tensor]  # bytes (n, 3, size, size) to scores (n, classes)
-TRIED = 4  # images by which a faster way is compared with the network
+TRIED = 4  # images on which a faster way is compared with the network
 
 
 @dataclass(frozen=True, eq=False)
 class ImageClassifier:
-    """A classifier of images that are read as squares of ``size`` pixels."""
+    """A classifier of images, which are read as squares with sides of ``size`` pixels."""
 
     name: str
     content: str  # tells it from other models: rows of two models do not go into one file
@@ -51,7 +51,7 @@ class ImageClassifier:
     run: Run | None = None
 
     def ready_for(self, samples: int) -> ImageClassifier:
-        """The same in the fastest way to score ``samples`` images."""
+        """The same classifier, in the fastest way to score ``samples`` images."""
         some = torch.randint(
             0, 256, (TRIED, 3, self.size, self.size), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
         )
@@ -104,7 +104,10 @@ def open_classifier(path: Path, data_dir: Path | None = None) -> ImageClassifier
 
 
 def _refuse_program(path: Path) -> None:
-    """torch.export.load (2.13) unpickles what a file says is pickled, and evaluates its shapes as Python."""
+    """Raise an error for an exported program: torch.export.load (2.13) can run code in it.
+
+    It unpickles what a file says is pickled, and evaluates its shapes as Python.
+    """
     require(
         path.suffix.lower() != Path(TORCH).suffix,
         f"{path} is a torch.export program, which torch cannot read without running code that may be in it; export the "

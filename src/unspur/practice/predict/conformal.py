@@ -1,10 +1,10 @@
-"""Sets of labels that hold the right one for a share of the images: split conformal prediction.
+"""Sets of labels that contain the right one for a share of the images: split conformal prediction.
 
 A label is in the set if its probability reaches a floor (Sadinle, Lei and Wasserman, 2019: least ambiguous sets). With
-the floor at the ceil((n + 1) share)-th largest probability that n validation images give to their right label, the set
-of a new image like them holds its right label with a probability of at least the share, whatever the model and however
-small n (Vovk, Gammerman and Shafer, 2005). Probabilities are before any temperature: that was fitted to the right
-labels of the same images, so that with it new images would not be like them.
+the floor at the ceil((n + 1) share)-th largest probability of the right label among n validation images, the set of a
+new image like them contains its right label with a probability of at least the share, whatever the model and however
+small n (Vovk, Gammerman and Shafer, 2005). Probabilities are taken before any temperature: the temperature was fitted
+to the right labels of the same images, so with it new images would not be like them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SetsJSON(TypedDict):
 
 
 def require_share(share: float) -> None:
-    """Refuse what is no share or not stored: to be right on all images takes all labels."""
+    """Raise an error for a number that is no share, or not a stored one: being right on all images takes all labels."""
     require(
         0 < share <= SHARES[-1],
         f"--conformal is a share of images above 0 and up to {SHARES[-1]:g}, such as 0.9, but got {share:g}.",
@@ -54,7 +54,7 @@ def require_share(share: float) -> None:
 
 
 def fewest(share: float) -> int:
-    """How many validation images it takes for a set to leave any label out: the least n with (n + 1) share <= n.
+    """The fewest validation images with which a set can leave any label out: the least n with (n + 1) share <= n.
 
     >>> fewest(0.9), fewest(0.99), fewest(0.5)
     (9, 99, 1)
@@ -63,7 +63,7 @@ def fewest(share: float) -> int:
 
 
 def require_enough(n: int, share: float) -> None:
-    """Refuse a share that ``n`` images are too few for."""
+    """Raise an error if ``n`` images are too few for ``share``."""
     require(
         n >= fewest(share),
         f"The validation set is too small for --conformal {share:g}: it has {n} images and needs at least "
@@ -72,7 +72,7 @@ def require_enough(n: int, share: float) -> None:
 
 
 def floor_for(right: Tensor, share: float) -> float:
-    """The least probability of a label in a set, from the probabilities that images give to their ``right`` label.
+    """The least probability of a label in a set, from the probabilities of each image's ``right`` label.
 
     >>> import torch
     >>> floor_for(torch.tensor([0.5, 0.75, 0.25]), 0.5)  # the second largest of three: ceil(4 x 0.5)

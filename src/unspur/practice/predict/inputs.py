@@ -31,14 +31,14 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True)
 class Inputs:
-    """Everything that a command named, in order; nothing is held in memory but the names of one folder."""
+    """Everything that a command named, in order; only the names of one folder at a time are held in memory."""
 
     given: tuple[str, ...]
     column: str = FILE  # of tables
     stdin: BinaryIO | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what does not exist or holds no images, before anything is written."""
+        """Raise an error for what does not exist or holds no images, before anything is written."""
         require(bool(self.given), "There are no images; name files, folders, a table, or - for paths on stdin.")
         require(self.given.count(STDIN) <= 1, "Standard input (-) can be read once.")
         for text in self.given:
@@ -59,7 +59,7 @@ class Inputs:
             yield from self._images(text)
 
     def count(self) -> int | None:
-        """How many there are; None where standard input will tell."""
+        """How many images there are; None if only standard input will show."""
         if STDIN in self.given:
             return None
         return sum(self._size(text) for text in self.given)
@@ -93,10 +93,10 @@ class Inputs:
 
 
 def _matches(pattern: str) -> Iterator[Named]:
-    """The images and folders that a pattern matches: a shell that was not asked expands none."""
+    """The images and folders that a pattern matches, where the shell did not expand it (such as in quotes)."""
     for name in sorted(glob.iglob(str(user_path(pattern)), recursive=True)):
         if os.path.isdir(name):
-            if "**" not in pattern:  # which has matched what is below it, too
+            if "**" not in pattern:  # `**` has already matched what is below
                 inner = Walk(Path(name).resolve()).names_below("")
                 yield from (Named(os.path.join(name, own), os.path.join(name, own), bad) for own, bad in inner)
         elif os.path.splitext(name)[1].lower() in suffixes():
@@ -110,7 +110,7 @@ def _lines(file: BinaryIO, folder: str) -> Iterator[Named]:
 
 
 def _single(name: str, path: str) -> Named:
-    """A file that was named by itself; what is no file, such as a pipe, would never end."""
+    """A file that was named by itself; anything else, such as a pipe, is a problem, since it might never end."""
     try:
         problem = "" if stat.S_ISREG(os.stat(path).st_mode) else "is not a file"
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""predict(...): a label for every image, written as it goes; what was interrupted goes on."""
+"""predict(...): a label for every image, written as it goes; an interrupted command can be resumed."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def predict_into(
     bar: ProgressBar | None = None,
     say: Callable[[AbstentionJSON | None, SetsOfLabelsJSON | None], None] = lambda abstention, sets: None,
 ) -> Summary:
-    """Label the images ``given`` and write a row each to ``out``, else to ``printed`` as CSV, else into the summary.
+    """Label the images ``given`` and write one row each to ``out``, or to ``printed`` as CSV, or into the summary.
 
-    ``say`` is told what to expect before the first image is read.
+    ``say`` gets a sentence on what to expect before the first image is read.
     """
     require(out is not None or not resume, "--resume goes on with a file; name it with --out.")
     require(out is not None or engine.name == "local", "--engine ray writes to a file; name it with --out.")
@@ -157,7 +157,7 @@ def predict_into(
 
 
 def _some(inputs: Inputs) -> Iterator[Named]:
-    """The images, of which there must be one."""
+    """The images; there must be at least one."""
     images = iter(inputs)
     first = next(images, None)
     if first is None:
@@ -174,7 +174,7 @@ def _path_of(model: Path | ImageClassifier) -> str:
 def _rule(
     classifier: ImageClassifier, wanted: Wanted, data_dir: Path | None, progress: Progress
 ) -> tuple[Rule, AbstentionJSON | None, SetsOfLabelsJSON | None]:
-    """How to answer, and what to expect of abstaining and of sets where these are asked for."""
+    """How to answer, and what to expect of abstention and of sets if these are asked for."""
     if wanted.coverage is None and wanted.conformal is None:
         stored = classifier.calibration
         return Rule(stored.temperatures if stored else (1.0, 1.0)), None, None

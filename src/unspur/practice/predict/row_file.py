@@ -1,4 +1,4 @@
-"""A file of rows that is right after any end: whole rows alone count, and a resumed run goes on behind the last one."""
+"""A file of rows that survives any interruption: only whole rows count, and a resumed run continues after the last."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from unspur.errors import UnspurError, require
 from unspur.practice.predict.inputs import Named
 from unspur.practice.predict.rows import CSV, Format, JSONLines, Row
 
-SYNC_SECONDS = 2.0  # how often rows are forced to the disk: what a power failure may cost
+SYNC_SECONDS = 2.0  # how often rows are forced to the disk: the work that a power failure may lose
 FORMATS = (".csv", ".jsonl", ".parquet")
 
 
 class RowFile:
     """The output ``path``, with what made it (``about``) in a file beside it.
 
-    Parquet cannot be added to, so that its rows go to a file of JSON lines, which becomes Parquet at the end.
+    Parquet files cannot be appended to, so rows go to a file of JSON lines, which becomes Parquet at the end.
     """
 
     def __init__(self, path: Path, top: int, about: dict[str, Any], resume: bool = False, sets: bool = False) -> None:
-        """``about`` is what made the rows, and must be the same where a file is resumed; ``sets`` have a column."""
+        """``about`` says what made the rows, and must be the same when a file is resumed; ``sets`` adds a column."""
         require(
             path.suffix.lower() in FORMATS,
             f"--out must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, but got {path}.",
@@ -45,14 +45,14 @@ class RowFile:
 
     @property
     def about(self) -> Path:
-        """Where it is noted what made the rows."""
+        """The file that says what made the rows."""
         return self.path.with_name(f"{self.path.name}.about.json")
 
     @contextlib.contextmanager
     def opened(self, images: Iterator[Named], note: dict[str, Any] | None = None) -> Iterator[int]:
-        """Hold the file, behind its last whole row; yields how many of ``images`` have one.
+        """Open the file after its last whole row; yield how many of ``images`` have a row.
 
-        ``note`` is kept beside a new file, with what made the rows.
+        ``note`` is kept beside a new file, together with what made the rows.
         """
         writable(self.path.absolute().parent)
         lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
@@ -72,7 +72,7 @@ class RowFile:
             lock.release()
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Append whole rows: where not all of them fit, such as on a full disk, none of them is kept."""
+        """Append whole rows: if not all of them can be written, such as on a full disk, none of them is kept."""
         data = memoryview(b"".join(map(self._format.row, rows)))
         self._write(data)
         if time.monotonic() - self._synced > SYNC_SECONDS:
@@ -80,7 +80,7 @@ class RowFile:
             self._synced = time.monotonic()
 
     def finish(self) -> None:
-        """Make the file last; Parquet is made only now."""
+        """Force everything to the disk; a Parquet file is only made now."""
         os.fsync(self._descriptor)
         if self._parquet:
             _to_parquet(self._rows, self.path, self._sets)
@@ -101,12 +101,12 @@ class RowFile:
         self._descriptor = os.open(self._rows, os.O_RDWR | os.O_CREAT, 0o666)
         if size > len(head):
             return self._skip(images, len(head))
-        self._cut()  # half a head
+        self._cut()  # an incomplete header
         self._write(memoryview(head))
         return 0
 
     def _require_same(self, made: Any) -> None:
-        """Refuse to go on with another model or another rule: a file's rows must be comparable."""
+        """Raise an error if another model or another rule made the file: all its rows must be comparable."""
         require(
             isinstance(made, dict), f"{self.about} is not what this command writes; restore it, or name another file."
         )
@@ -117,7 +117,7 @@ class RowFile:
         )
 
     def _skip(self, images: Iterator[Named], start: int) -> int:
-        """Go behind the last whole row, past as many images, which must be those of the rows; cut what follows."""
+        """Move past the last whole row and as many images, which must be those of the rows; cut off what follows."""
         done, self._end = 0, start
         with self._rows.open("rb") as file:
             file.seek(start)

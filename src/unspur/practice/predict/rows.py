@@ -1,4 +1,4 @@
-"""A row for each image, as CSV and as JSON: every byte of a name survives, and no spreadsheet runs one."""
+"""A row for each image, as CSV and as JSON: every byte of a name survives, and no spreadsheet runs it as a formula."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Guess(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What is said of one image."""
+    """The result for one image."""
 
     filename: str
     top: tuple[Guess, ...]  # the likeliest classes; none for a file that cannot be read
@@ -60,27 +60,27 @@ def as_json(row: Row) -> RowJSON:
 
 
 class Format(Protocol):
-    """How rows are written one behind the other, and found again."""
+    """How rows are written one after the other, and found again."""
 
     def head(self) -> bytes:
         """What comes before the first row."""
         ...
 
     def row(self, row: Row) -> bytes:
-        """One row with its end."""
+        """One row, including its line end."""
         ...
 
     def name(self, row: Row) -> str:
-        """How ``names`` gives the name of ``row``."""
+        """The name of ``row`` as ``names`` gives it."""
         ...
 
     def names(self, file: BinaryIO) -> Iterator[tuple[str, int]]:
-        """The name of each whole row in ``file``, which stands behind the head, and where the row ends."""
+        """The name of each whole row in ``file``, and where the row ends; ``file`` is positioned after the head."""
         ...
 
 
 class CSV:
-    """Columns for a spreadsheet; a cell that it would take for a formula begins with an apostrophe."""
+    """Columns for a spreadsheet; a cell that would be taken for a formula gets a leading apostrophe."""
 
     def __init__(self, top: int, sets: bool = False) -> None:
         self._top, self._sets = top, sets
@@ -110,7 +110,7 @@ class CSV:
 
 
 class JSONLines:
-    """A JSON object a line, names as they are."""
+    """One JSON object per line, with names unchanged."""
 
     def head(self) -> bytes:
         return b""
@@ -130,7 +130,7 @@ class JSONLines:
 
 
 def safe(text: str) -> str:
-    """``text`` so that no spreadsheet computes it.
+    """``text`` in a form that no spreadsheet runs as a formula.
 
     >>> safe("=1+1"), safe("cat")
     ("'=1+1", 'cat')

@@ -1,4 +1,4 @@
-"""Images to rows: decoded in processes of their own while the model works on those before them."""
+"""Images to rows: separate processes decode images while the model works on those before them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rule:
 
 
 class Answer(NamedTuple):
-    """What is said of an image that could be read."""
+    """The answer for an image that could be read."""
 
     top: tuple[Guess, ...]
     why: str  # of abstaining; empty otherwise
@@ -83,7 +83,7 @@ def _decoded(images: Iterator[Named], size: int, fit: SquareFit, decoders: Decod
 
 
 def label_batch(batch: Sequence[Read], classifier: ImageClassifier, rule: Rule, top: int) -> list[Row]:
-    """The rows of images that were read, broken ones in their places."""
+    """The rows of a batch in order, including those of broken images."""
     whole = [read.pixels for read in batch if read.pixels is not None]
     answers: Iterator[Answer] = iter(())
     if whole:
@@ -122,7 +122,7 @@ def _sets(scores: Scored, classes: tuple[str, ...], floor: float) -> list[tuple[
 
 
 def _reasons(images: Tensor, scores: Scored, classifier: ImageClassifier, rule: Rule) -> list[str]:
-    """Why not to answer, for each image: the rule that says most about it, or nothing."""
+    """Why not to answer, for each image: the most informative rule that applies, or an empty text."""
     threshold = rule.threshold or 0.0
     reasons = [
         f"unsure: confidence {confidence:.6f} is below the threshold" if confidence < threshold else ""

@@ -14,7 +14,7 @@ class OutOfTime(RunFailed):
 
 
 class Budget:
-    """So many seconds in all, of which earlier commands have used ``spent``."""
+    """A number of seconds in all, of which earlier commands have used ``spent``."""
 
     def __init__(self, total: float, spent: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.total, self._earlier, self._clock, self._began = total, spent, clock, clock()

@@ -25,20 +25,20 @@ from unspur.runs.defaults import SetSize, fitted, photographs, usual_network
 from unspur.runs.estimate import images_trained
 from unspur.runs.estimate import seconds as estimated
 
-HEADS = ("ule_last_layer", "balanced_last_layer")  # of a frozen network, which must know something
-THOROUGH = "thorough"  # swap trains all layers of a pretrained network, too
+HEADS = ("ule_last_layer", "balanced_last_layer")  # they train the head of a frozen network, which must be pretrained
+THOROUGH = "thorough"  # swap also trains all layers of a pretrained network
 PRESETS = ("usual", THOROUGH)
-ALL_LAYERS = "swap, all layers"  # the candidate that it adds
-UNKNOWN = 0.5  # points that a method without a figure is expected to gain
-MOST = 3  # candidates unless they are named: each one more makes the test of all stricter
-OF_THE_BASELINE = frozenset({"arch", "data.size", "data.augment.flip"})  # what candidates have of it, as it is
+ALL_LAYERS = "swap, all layers"  # the candidate that the preset thorough adds
+UNKNOWN = 0.5  # points that a method without a measured gain is expected to gain
+MOST = 3  # candidates unless they are named: each further one makes the test stricter for all
+OF_THE_BASELINE = frozenset({"arch", "data.size", "data.augment.flip"})  # what candidates take over from the baseline
 PLACES = (CELLS, MARK, DETECTED)
 TRACES = ("tone", "noise", "sharpness", "compression")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method with its configuration, and what is expected of it."""
+    """A method with its configuration, its expected gain and its expected time."""
 
     name: str
     config: Config
@@ -58,9 +58,9 @@ def kind_of(cues: Sequence[str]) -> KindOfCue | None:
 
 
 def expected_gains(kind: KindOfCue | None, *, photographs: bool) -> dict[str, float]:
-    """Points that each method gained on average on this kind of cue where the shortcut misleads.
+    """The mean points that each method gained on this kind of cue where the shortcut misleads.
 
-    What it did with photographs counts for photographs, if that is known, and the rest for the rest.
+    Only gains on the same kind of images (photographs or others) count, unless none are known.
     """
     gains = {}
     for method, rows in shown().items():
@@ -72,14 +72,14 @@ def expected_gains(kind: KindOfCue | None, *, photographs: bool) -> dict[str, fl
 
 
 def plain_training(data: DataSpec, seed: int) -> Config:
-    """Plain training as a repair begins with it: of the head alone where the network is pretrained."""
+    """The plain training with which a repair begins: of the head alone if the network is pretrained."""
     if photographs(data) and (network := usual_network()).weights != "none":
         return Config(ERM(), data, replace(network, freeze="backbone"), seed)
     return Config(ERM(), data, arch_named(data.usual_arch), seed)
 
 
 def require_known(methods: Sequence[str], preset: str = "usual") -> None:
-    """Refuse names that no candidate has, and presets that there are not."""
+    """Raise an error for a name that no candidate has, and for an unknown preset."""
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
     for name in methods:
@@ -87,7 +87,7 @@ def require_known(methods: Sequence[str], preset: str = "usual") -> None:
 
 
 def require_trainable(methods: Sequence[str], *, groups: bool, some: bool) -> None:
-    """Refuse methods that read group labels where there are none, or only those ``some`` images that a user ticked."""
+    """Raise an error for methods that need group labels where there are none, or only for ``some`` (ticked) images."""
     for name in methods:
         method = METHODS[name]
         require(
@@ -109,9 +109,9 @@ def candidates(
 ) -> list[Candidate]:
     """What to try on the data and network of ``base``, whose plain training took ``seconds``.
 
-    ``methods`` names them; by default swap where there is a cue, and the best that gained on this kind of cue and need
-    no group labels, or may have them. ``ticked`` is a table of groups: methods that need some group labels hold out the
-    training images that it names.
+    ``methods`` names them. The default is swap if there is a cue, and the best of the methods that gained on this kind
+    of cue and either need no group labels or can get them. ``ticked`` is a table of groups: methods that need some
+    group labels hold out the training images that it names.
     """
     gains = expected_gains(kind_of(cues), photographs=photographs(base.data))
     usual = [name for name, gain in gains.items() if gain > 0 and (groups or _group_free(name, ticked))]
@@ -126,7 +126,7 @@ def candidates(
         config = _all_layers(base, cues, size)
         found.append(Candidate(ALL_LAYERS, config, gains.get(Swap.name, UNKNOWN), _takes(config, base, size, seconds)))
     found.sort(key=lambda each: -each.gain / max(each.seconds, 1.0))
-    swaps = [each for each in found if each.name in (Swap.name, ALL_LAYERS)]  # which alone use what the audit found
+    swaps = [each for each in found if each.name in (Swap.name, ALL_LAYERS)]  # only these use what the audit found
     others = [each for each in found if each not in swaps]
     kept = found if methods else [*swaps, *others[: MOST - len(swaps)]]
     return [each for each in found if each in kept]
@@ -138,7 +138,7 @@ def _group_free(name: str, ticked: Path | None) -> bool:
 
 
 def _takes(config: Config, base: Config, size: SetSize, seconds: float) -> float:
-    """About how long a candidate takes: measured for photographs, else by how many images pass through the network."""
+    """About how long a candidate takes: as measured for photographs; for others by the number of images to process."""
     if photographs(config.data):
         return estimated(config, size)
     plain = images_trained(base.method, size.images)
@@ -146,7 +146,7 @@ def _takes(config: Config, base: Config, size: SetSize, seconds: float) -> float
 
 
 def require_one_fits(tried: Sequence[Candidate], left: float) -> None:
-    """Stop where the budget is too small for any candidate; baseline and audit are kept."""
+    """Raise an error if the budget is too small for any candidate; baseline and audit are kept."""
     if tried and all(each.seconds > left for each in tried):
         least = min(tried, key=lambda each: each.seconds)
         raise RunFailed(
@@ -166,7 +166,7 @@ def _configured(name: str, base: Config, cues: Sequence[str], size: SetSize) -> 
 
 
 def _all_layers(base: Config, cues: Sequence[str], size: SetSize) -> Config:
-    """Swap of the whole network. It can see the edges of what is pasted, so that no image is left without."""
+    """Swap that trains the whole network. It can see the edges of pasted parts, so every image gets a swapped cue."""
     method = Swap(cues=tuple(cues), layers="all", share=1.0)
     config = replace(base, method=method, arch=replace(base.arch, freeze="auto"))
     return fitted(config, OF_THE_BASELINE | {"layers", "share"}, size)

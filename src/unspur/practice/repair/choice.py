@@ -2,8 +2,8 @@
 
 A candidate must be better on the evidence (validation images with swapped cues, mined ones, or groups that the user
 labelled) by a paired test, corrected for the number of candidates; and the corrected bound of what it loses on ordinary
-images must lie within a margin. What a leak adds to the accuracy on ordinary images is not worth keeping, so that
-ordinary there means images with the leak taken away.
+images must lie within a margin. What a leak adds to the accuracy on ordinary images is not worth keeping, so if there
+is a leak, the ordinary images are those with the leak removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from unspur.core.seeds import stream
 
 LEVEL = 0.05  # of all tests together
-FLIPS = 20_000  # of signs, in the paired test
+FLIPS = 20_000  # random sign flips in the paired test
 
 Reason = Literal["chosen", "not better", "harms", "better, but another is best", "failed"]
 
@@ -33,14 +33,15 @@ class Difference(NamedTuple):
     p: float  # of a mean this high without any difference
 
     def low(self, tests: int) -> float:
-        """What the mean lies above at the corrected level."""
+        """The lower bound of the mean at the corrected level."""
         return self.mean - NormalDist().inv_cdf(1 - LEVEL / tests) * self.error
 
 
 def paired(candidate: Tensor, baseline: Tensor, group: Tensor, seed: int = 0) -> Difference:
-    """Compare two models' scores of the same images, each group counting the same; -1 counts in no group.
+    """Compare two models' scores on the same images, with equal weight for each group; -1 counts in no group.
 
-    The p-value is that of random signs: without a difference each image's could as well be the other way round.
+    The p-value is that of random sign flips: if the models do not differ, each image's difference could equally well
+    have the opposite sign.
 
     >>> paired(torch.ones(8), torch.zeros(8), torch.zeros(8).long()).p < 0.01  # all eight the same way: 1 in 256
     True
@@ -78,7 +79,7 @@ class Judgement:
 
 
 class Scores(NamedTuple):
-    """What a model scores on each image: on the evidence, and on ordinary images."""
+    """A model's score for each image: on the evidence, and on ordinary images."""
 
     evidence: Tensor
     ordinary: Tensor
@@ -93,7 +94,7 @@ def judge(
     margin: float,
     seed: int = 0,
 ) -> list[Judgement]:
-    """A judgement for each candidate; at most one is chosen: the best on the evidence of those that do no harm."""
+    """A judgement for each candidate; at most one is chosen: among those that do no harm, the best on the evidence."""
     found = []
     tests = max(1, len(candidates))
     for each in candidates:

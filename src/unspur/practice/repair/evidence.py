@@ -1,4 +1,4 @@
-"""What a user can know of a model without group labels: its answers for validation images, as they are and changed."""
+"""What can be known about a model without group labels: its answers for validation images, original and changed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CueRemoval:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a model gets right of each validation image, from 0 to 1."""
+    """How far a model gets each validation image right, from 0 to 1."""
 
     ordinary: Tensor  # as it is
     swapped: Tensor | None = None  # with the cue of another class: the mean over copies
@@ -49,7 +49,7 @@ class Evidence:
 
     @staticmethod
     def load(path: Path) -> Evidence | None:
-        """What ``save`` wrote; None where it is not there or not whole."""
+        """What ``save`` wrote; None if the file is missing or damaged."""
         try:
             return Evidence(**read_tensors(path)[0])
         except (UnspurError, TypeError):
@@ -57,7 +57,7 @@ class Evidence:
 
 
 def evidence_of(model: nn.Module, val: Split, cues: Sequence[Cue], seed: int, progress: Progress) -> Evidence:
-    """Ask ``model`` about every validation image; donors are validation images, too, which trained no weights."""
+    """Test ``model`` on every validation image; donors are validation images, too, which trained no weights."""
     ordinary = right(model, val, progress, "validation images")
     if not cues:
         return Evidence(ordinary)
@@ -67,9 +67,9 @@ def evidence_of(model: nn.Module, val: Split, cues: Sequence[Cue], seed: int, pr
 
 
 def without_cues(split: Split, cues: Sequence[Cue]) -> Split:
-    """The same images with each cue taken away."""
+    """The same images with each cue removed."""
     own = torch.arange(len(split))
-    other = own.roll(1)  # any other image: what is taken away comes from nowhere
+    other = own.roll(1)  # any other image will do: removing a cue needs no donor
     images = SwappedImages(split.x, Pairing(own, other), CueRemoval(tuple(cues)))
     return replace(split, x=images, attributes={}, mask=None)
 

@@ -1,4 +1,4 @@
-"""groups.csv: which cue images show, as a person ticked it on an audit's page; of validation images, to choose by."""
+"""groups.csv, the cues that a person ticked on an audit's page: those of validation images, to choose candidates by."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unspur.data.sets.folder import Folder
 from unspur.data.spec import DataSpec
 from unspur.errors import require
 
-FEWEST = 5  # validation images of a group that a choice can be made by
+FEWEST = 5  # validation images that a group needs to count in a choice
 
 
 def validation_labels(path: Path, spec: DataSpec, data: Dataset, files: DataFiles) -> Tensor:
@@ -40,7 +40,7 @@ def validation_labels(path: Path, spec: DataSpec, data: Dataset, files: DataFile
 
 
 def _names(spec: DataSpec, data: Dataset, files: DataFiles) -> tuple[list[str], set[str]]:
-    """The validation images' files, if they have any, and all names that there are, as audits give them."""
+    """The validation images' file names, if they have any, and all image names that an audit may use."""
     sizes = {"train": len(data.train), "val": len(data.val)}
     numbered = {f"{part}/{number}" for part, size in sizes.items() for number in range(size)}  # by an audit of a run
     if not isinstance(spec, Folder):

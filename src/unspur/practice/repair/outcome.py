@@ -1,4 +1,4 @@
-"""What a repair concludes: sentences that say no more than its evidence holds."""
+"""What a repair concludes: sentences that claim no more than its evidence supports."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ NOTHING = "Nothing here is reliably better; your model is kept."
 
 
 def keep(state: RepairJSON, sentence: str) -> None:
-    """The baseline stays, for the reason that ``sentence`` gives."""
+    """Keep the baseline, for the reason that ``sentence`` gives."""
     _forget_choice(state)
     state["sentence"] = sentence
 
 
 def _forget_choice(state: RepairJSON) -> None:
-    """Take out what an earlier command chose, and what a second audit said of that."""
+    """Remove what an earlier command chose, and what the second audit found about it."""
     state["chosen"] = state["run"] = state["second_audit"] = state["second_verdict"] = None
     state["reliance"], state["notes"] = [], []
 

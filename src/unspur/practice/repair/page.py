@@ -1,4 +1,4 @@
-"""repair.html: what a repair came to, with the same images before and after."""
+"""repair.html: the result of a repair, with the same images before and after."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PICTURES = 12  # validation images that are shown
 
 
 class Shown(NamedTuple):
-    """What the page takes pictures of."""
+    """What the page shows pictures of."""
 
     referee: Referee
     base: Run
@@ -36,7 +36,7 @@ class Shown(NamedTuple):
 
 
 def write_repair_page(out: Path, name: str, state: RepairJSON, shown: Shown | None) -> list[Failure]:
-    """Write the page of a repair that has ended; returns which of its parts failed."""
+    """Write the page of a finished repair; return which of its parts failed."""
     return write_repair(context_of(name, state, shown), out)
 
 

@@ -1,4 +1,4 @@
-"""repair(...): from an audit's finding to a model that no longer needs the shortcut, or the model that you had."""
+"""repair(...): from an audit's finding to a model that no longer needs the shortcut, or else back to your own model."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def repair(
     progress: Progress = silent,
     say: Say = lambda sentence: None,
 ) -> tuple[Path, RepairJSON]:
-    """Repair what ``target`` names in a folder of its own below ``out``; a repair that was stopped goes on."""
+    """Repair what ``target`` names, in its own folder below ``out``; a repair that was stopped is resumed."""
     files = DataFiles(data_dir)
     data = unchanged(target, files)
     some = settings.groups is not None and isinstance(target.data, Folder)
@@ -99,9 +99,9 @@ def repair(
 
 
 def _key(target: RepairTarget, data: Dataset, seed: int) -> str:
-    """What defines a repair; methods and budget do not, so that one can go on with more of both.
+    """What defines a repair. Methods and budget do not, so a repair can be continued with more of either.
 
-    Runs and audits have their keys in their names: where they lie may change.
+    Runs and audits count by the keys in their names, since their location may change.
     """
     given = [path.resolve().name if path else None for path in (target.run, target.audit)]
     parts = [target.words, data.content, *given, seed, __version__]
@@ -123,7 +123,7 @@ class _Repair:
     state: RepairJSON
 
     def go(self) -> None:
-        """Every step; what an earlier command has done is found and not done again."""
+        """Do every step, except those that an earlier command has already done."""
         base = self._baseline()
         audited = self._audit(base)
         found = audited.findings
@@ -214,12 +214,12 @@ class _Repair:
         if own.preset == THOROUGH and ALL_LAYERS not in [each.name for each in found]:
             self.say("Without a pretrained network and a cue the preset thorough tries no more than the usual one.")
         begun = [each for each in found if Run.create(self.folder / RUNS, each.config).result() is not None]
-        if not begun:  # those of an earlier command need no time, or less
+        if not begun:  # candidates of an earlier command take less time, or none
             require_one_fits(found, self.budget.left)
         return found
 
     def _try(self, each: Candidate, referee: Referee) -> None:
-        """One candidate, from its run to its scores; what goes wrong with it is written down, and the rest goes on."""
+        """Try one candidate, from its run to its scores; if it fails, the reason is recorded and the rest goes on."""
         row: TriedJSON = {
             "name": each.name,
             "status": "done",
@@ -255,7 +255,7 @@ class _Repair:
         self._save()
 
     def _choose(self, base: Run, referee: Referee) -> Run | None:
-        """The best of all candidates, those of earlier commands included, that does no harm; None: the baseline."""
+        """The best harmless candidate, including those of earlier commands; None: the baseline."""
         tried = [row for row in self.state["tried"] if row["status"] == "done" and row["run"]]
         runs = [Run.open(Path(str(row["run"]))) for row in tried]
         scores = [referee.scores(referee.evidence(each, silent)) for each in (base, *runs)]
@@ -273,7 +273,7 @@ class _Repair:
         return chosen[0] if chosen else None
 
     def _audit_again(self, chosen: Run, before: AuditJSON) -> None:
-        """The result audited as the baseline was; marks that move are looked for where there was one."""
+        """Audit the result as the baseline was audited; moving marks are searched for only if there was one."""
         try:
             after = self._audited(chosen, Settings(seed=self.settings.seed, local=has_moving_mark(before)))
         except OutOfTime:

@@ -1,4 +1,4 @@
-"""Baseline and candidates on the same validation images, and what the choice among them is made by."""
+"""Baseline and candidates on the same validation images, and what decides between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from unspur.practice.repair.state import EVIDENCE, EvidenceKind, ScoresJSON
 from unspur.runs.folder import Run
 from unspur.train.session import Session
 
-STRONG = 10.0  # L2 of a head that keeps what is easiest to use: it shows what a shortcut misleads
+STRONG = 10.0  # L2 of a head that keeps only what is easiest to use: its mistakes show where a shortcut misleads
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Referee:
 
     def evidence(self, run: Run, progress: Progress) -> Evidence:
         """What the run's model gets right, computed once."""
-        cues = hashlib.sha256("+".join(self.cues).encode()).hexdigest()[:8]  # whose texts may name files
+        cues = hashlib.sha256("+".join(self.cues).encode()).hexdigest()[:8]  # a hash: cues may name files
         path = self.folder / EVIDENCE / f"{run.key}-{cues}.safetensors"
         found = Evidence.load(path)
         if found is None or len(found.ordinary) != len(self.data.val):
@@ -50,7 +50,7 @@ class Referee:
         return found
 
     def scores(self, found: Evidence) -> Scores:
-        """What counts: on swapped images where there are cues, else on ordinary ones of the groups that count."""
+        """The scores that count: on swapped images if there are cues, otherwise on ordinary images of the groups."""
         evidence = found.swapped if self.kind == "swapped" and found.swapped is not None else found.ordinary
         ordinary = found.removed if self.leak and found.removed is not None else found.ordinary
         return Scores(evidence, ordinary)
@@ -60,7 +60,7 @@ class Referee:
         return validation_groups("swapped", self.data.val)
 
     def json(self, found: Evidence) -> ScoresJSON:
-        """The same for a person."""
+        """The same as readable figures for repair.json."""
         scores, label = self.scores(found), self.by_label
         columns = [_means(found.ordinary, label), None if found.swapped is None else _means(found.swapped, label)]
         names = [self.data.classes[int(code)] for code in self.data.val.y.unique()]
@@ -83,7 +83,7 @@ def _means(scores: Tensor, group: Tensor) -> Tensor:
 def groups_for(
     model: nn.Module, data: Dataset, cues: Sequence[str], labelled: Tensor | None
 ) -> tuple[EvidenceKind, Tensor]:
-    """What the choice is made by, the first that there is: the user's groups, swapped cues, mined images, classes."""
+    """What decides the choice; the first available of: the user's groups, swapped cues, mined images, classes."""
     if labelled is not None:
         return "groups", labelled
     if cues:
@@ -95,7 +95,7 @@ def groups_for(
 
 
 def mined(model: nn.Module, data: Dataset) -> Tensor | None:
-    """Validation images that a head with strong L2 on the model's own features gets wrong; None without such a head."""
+    """Validation images that a head with strong L2 on the model's features gets wrong; None if it cannot be fitted."""
     session = Session()
     try:
         check_head(model, data.train, session.device)

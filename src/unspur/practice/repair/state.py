@@ -1,4 +1,4 @@
-"""repair.json: what a repair has done so far, written after each step, so that a repair that is stopped goes on."""
+"""repair.json: what a repair has done so far, written after each step, so that a stopped repair can be resumed."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def write_state(folder: Path, state: RepairJSON) -> None:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Hold a repair's folder; another process that works on it is an error."""
+    """Lock a repair's folder; it is an error if another process works on it."""
     writable(folder)
     remove_partial(folder)
     lock = FileLock(folder / ".lock")

@@ -23,7 +23,7 @@ from unspur.runs.folder import Run
 
 
 class RepairTarget(NamedTuple):
-    """Images to train on, the model that is to be repaired, and what is known of both."""
+    """Images to train on, the model to repair, and what is known about both."""
 
     name: str  # of the repair's folder
     data: DataSpec
@@ -33,12 +33,12 @@ class RepairTarget(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The data as `unspur train` takes them."""
+        """The data in the words of `unspur train`."""
         return train_words(self.data)
 
 
 def repair_target(what: str, settings: Sequence[str] = (), data_dir: Path | None = None) -> RepairTarget:
-    """What ``what`` names; a data set's name goes before a folder's."""
+    """What ``what`` names; the name of a data set takes precedence over a folder."""
     path = user_path(what)
     if what in DATASETS or not (path / CONFIG).exists():
         name, spec = data_named(what, settings)
@@ -52,7 +52,7 @@ def repair_target(what: str, settings: Sequence[str] = (), data_dir: Path | None
 
 
 def _audited(folder: Path, found: AuditJSON, data_dir: Path | None) -> RepairTarget:
-    """The images of an audit, which must be the same as then."""
+    """The images of an audit, which must not have changed since."""
     try:
         data, *rest = shlex.split(found["target"])
     except ValueError:  # open quotes, or nothing at all
