@@ -155,12 +155,14 @@ RUN = ("key", "method", "dataset", "arch", "seed", "seconds", "machine", "commit
 class _Stored:
     """What a table's file knew before: cells that have values, by row and column, and their runs."""
 
-    cells: Mapping[tuple[str, str], Mapping[str, Any]]
-    runs: Sequence[Mapping[str, Any]]
+    cells: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    runs: Sequence[Mapping[str, Any]] = ()
 
     @staticmethod
     def read(file: Path) -> _Stored:
-        known = read_json(file) if file.exists() else {"cells": (), "runs": ()}
+        if not file.exists():
+            return _Stored()
+        known = read_json(file)
         return _Stored({(c["row"], c["column"]): c for c in known["cells"] if c["values"]}, known["runs"])
 
 
@@ -169,7 +171,7 @@ class _Found:
     """What the runs of a table have shown so far."""
 
     table: Table
-    stored: _Stored
+    stored: _Stored = field(default_factory=_Stored)
     values: dict[Cell, dict[Setup, list[float]]] = field(default_factory=dict)
     skipped: dict[Setup, str] = field(default_factory=dict)  # and why
     done: list[dict[str, Any]] = field(default_factory=list)
