@@ -188,7 +188,7 @@ def test_a_setting_that_lost_a_quarter_of_the_training_accuracy_does_not_either(
     done = {"status": "done", "tests": {"test": {"groups": [{"y": 0, "accuracy": 0.9}, {"y": 1, "accuracy": 0.5}]}}}
     for setup, value, fitted in zip(SETUPS, (70.0, 60.0, 10.0), (1.0, 0.76, 0.74), strict=True):
         seen.add(setup, done, {cell: value}, fitted)
-    assert seen.all({})["cells"][0]["at"] == "erm.lr=0.2"
+    assert seen.all({"seeds": [0]})["cells"][0]["at"] == "erm.lr=0.2"
 
 
 def test_a_rate_beyond_one_that_diverged_does_not_either():
@@ -197,9 +197,9 @@ def test_a_rate_beyond_one_that_diverged_does_not_either():
     done = {"status": "done", "tests": {"test": {"groups": [{"y": 0, "accuracy": 0.9}, {"y": 1, "accuracy": 0.5}]}}}
     seen.add(SETUPS[0], done, {cell: 60.0}, 1.0)
     seen.add(SETUPS[2], done, {cell: 80.0}, 1.0)
-    assert seen.all({})["cells"][0]["at"] == "erm.lr=0.4"  # what was not run is no failure
+    assert seen.all({"seeds": [0]})["cells"][0]["at"] == "erm.lr=0.4"  # what was not run is no failure
     seen.diverged(SETUPS[1], {"status": "diverged", "reason": "The loss was not finite."})
-    assert seen.all({})["cells"][0]["at"] == "erm.lr=0.1"
+    assert seen.all({"seeds": [0]})["cells"][0]["at"] == "erm.lr=0.1"
 
 
 def test_a_rate_that_diverges_leaves_the_others_and_is_named(tmp_path):
