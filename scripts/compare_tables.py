@@ -13,6 +13,7 @@ COMPARED = {  # results/NAME.json: what it compares on
     "compare-biased_mnist-mini": "Biased MNIST, 1 %",
     "compare-petscapes-frozen": "petscapes, frozen features",
     "compare-petscapes-tuned": "petscapes, all layers",
+    "compare-mnist_cifar-frozen": "MNIST-CIFAR, frozen features",
 }
 FEW = ("compare-petscapes-tuned",)  # has the best methods alone, so that nobody can be said to win there
 PERFECT = {  # a method that mines or infers groups: the one that does the same with the true ones
