@@ -24,6 +24,7 @@ PAPER = ("prunability", "activation compressibility", "CSI", "class separation")
 WIDTH, HEIGHT = 760, 360  # taller where there are many curves to name
 LEFT, RIGHT, TOP, BOTTOM = 24, 440, 40, 300
 ENTRY = 34  # what a curve's name and range take
+LETTER = 7  # pixels that a digit of the axis takes
 
 
 class Curve(NamedTuple):
@@ -114,10 +115,10 @@ def _draw(title: str, key: str, curves: Sequence[Curve], left_out: Sequence[str]
         f'<text x="{LEFT}" y="22" font-weight="600">{escape(title)}</text>',
         f'<path d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}" fill="none" stroke="#9aa1ab"/>',
     ]
-    for place in marks:
-        x = across(place)
-        lines.append(f'<path d="M{x:.1f} {BOTTOM}v5" stroke="#9aa1ab"/>')
-        lines.append(f'<text x="{x:.1f}" y="{BOTTOM + 19}" text-anchor="middle" font-size="12">{place:g}</text>')
+    lines += [f'<path d="M{across(place):.1f} {BOTTOM}v5" stroke="#9aa1ab"/>' for place in marks]
+    for place in _apart(marks, across):
+        number = f'<text x="{across(place):.1f}" y="{BOTTOM + 19}" text-anchor="middle" font-size="12">{place:g}</text>'
+        lines.append(number)
     note = f"{key}; each curve from its lowest to its highest value"
     note += f"; not usable: {', '.join(left_out)}" if left_out else ""
     lines.append(f'<text x="{LEFT}" y="{HEIGHT - 14}" fill="#4b5260">{escape(note)}</text>')
@@ -161,6 +162,25 @@ def _axis(places: Sequence[float]) -> tuple[Callable[[float], float], list[float
 
     marks = list(places) if ratios or len(places) <= 6 else [mark for mark in ticks(low, high) if low <= mark <= high]
     return lambda place: LEFT + 14 + part(place) * (RIGHT - LEFT - 28), marks
+
+
+def _apart(marks: Sequence[float], across: Callable[[float], float]) -> list[float]:
+    """The marks whose numbers can be written without touching: the first, the last, and what fits between them.
+
+    >>> _apart([0.01, 0.2549, 0.35, 0.45, 0.55], lambda mark: 1000 * mark)
+    [0.01, 0.2549, 0.35, 0.45, 0.55]
+    >>> _apart([0.01, 0.2549, 0.35, 0.45, 0.55], lambda mark: 200 * mark)
+    [0.01, 0.2549, 0.55]
+    """
+
+    def touch(one: float, other: float) -> bool:
+        return abs(across(one) - across(other)) < LETTER * (len(f"{one:g}") + len(f"{other:g}")) / 2 + LETTER
+
+    kept = [marks[0]]
+    for mark in marks[1:-1]:
+        if not touch(mark, kept[-1]) and not touch(mark, marks[-1]):
+            kept.append(mark)
+    return kept if marks[-1] == kept[-1] else [*kept, marks[-1]]
 
 
 def _told(title: str, key: str, curves: Sequence[Curve]) -> str:
