@@ -19,6 +19,7 @@ from pathlib import Path
 from large_lr_tables import published
 
 from unspur.core.files import write_json
+from unspur.data.files.fetch import DataFiles
 from unspur.papers.large_lr import ARCHS, DATA, NARROW, epochs, rates, settings
 from unspur.papers.reproduce import parse_seeds
 from unspur.report.sweeps import write_figure
@@ -48,7 +49,9 @@ def do(name: str, arguments: argparse.Namespace) -> None:
     chosen = {key: value for key in ("rates", "seeds", "once", "variant") if (value := getattr(arguments, key))}
     given = [f"--{key} {value}" for key, value in chosen.items()] + [f"--set {setting}" for setting in arguments.set]
     command = f"python scripts/large_lr_sweeps.py {name} {' '.join(given)}"
-    found = {"command": command, "commit": commit(), "settings": [*own, *arguments.set], **found}
+    images = len(points[0].configs[0].data.load(DataFiles(None)).train)
+    made = {"command": command, "commit": commit(), "settings": [*own, *arguments.set], "training images": images}
+    found = {**made, **found}
     OUT.mkdir(parents=True, exist_ok=True)
     stem = f"{name}-{arguments.variant}" if arguments.variant else name
     write_json(OUT / f"{stem}.json", found)
