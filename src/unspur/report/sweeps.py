@@ -117,8 +117,8 @@ def _draw(title: str, key: str, curves: Sequence[Curve], left_out: Sequence[str]
     ]
     lines += [f'<path d="M{across(place):.1f} {BOTTOM}v5" stroke="#9aa1ab"/>' for place in marks]
     for place in _apart(marks, across):
-        number = f'<text x="{across(place):.1f}" y="{BOTTOM + 19}" text-anchor="middle" font-size="12">{place:g}</text>'
-        lines.append(number)
+        x = across(place)
+        lines.append(f'<text x="{x:.1f}" y="{BOTTOM + 19}" text-anchor="middle" font-size="12">{place:g}</text>')
     note = f"{key}; each curve from its lowest to its highest value"
     note += f"; not usable: {', '.join(left_out)}" if left_out else ""
     lines.append(f'<text x="{LEFT}" y="{HEIGHT - 14}" fill="#4b5260">{escape(note)}</text>')
