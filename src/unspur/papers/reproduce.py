@@ -163,7 +163,8 @@ class _Stored:
         if not file.exists():
             return _Stored()
         known = read_json(file)
-        return _Stored({(c["row"], c["column"]): c for c in known["cells"] if c["values"]}, known["runs"])
+        cells = {(cell["row"], cell["column"]): cell for cell in known.get("cells", ()) if cell["values"]}
+        return _Stored(cells, known.get("runs", ()))
 
 
 @dataclass(frozen=True)
