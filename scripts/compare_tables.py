@@ -27,7 +27,7 @@ PERFECT = {  # a method that mines or infers groups: the one that does the same 
     "ssa": "groupdro",
     "xrm": "groupdro",
 }
-CUED = "swap"  # gets the cue that an audit found, which no other method can be told
+CUED = "swap"  # gets a cue, which no other method can be told
 READS = ("none", "validation", "training")  # whose group labels a method reads, from none to most
 HEADERS = ["method", "reads groups of", "worst, with", "worst, without", "mean, with", "mean, without", "rank", "cost"]
 

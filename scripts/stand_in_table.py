@@ -26,7 +26,7 @@ SCORES = ("worst", "mean")
 def stand_in() -> list[str]:
     """For each method of those tables where it stands in them, and its scores with and without a frozen network."""
     heads, tuned = _compared(FROZEN), _compared(TUNED)
-    others = dict(_fine_tuned())  # from another script, at the same size
+    others = dict(_fine_tuned())  # from another script, MaskTune at 112 pixels and not 96
     rows = []
     for method, tables in _methods().items():
         all_layers = tuned.get(method) or others.get(method) or {}
