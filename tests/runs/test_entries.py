@@ -27,6 +27,11 @@ def test_a_setting_reaches_all_that_have_it_and_with_a_name_that_method_alone():
     assert jtt.training.lr == mixup.training.lr == 0.5
 
 
+def test_mixed_precision_reaches_the_methods_that_can_mix():
+    plain, afr = (entry.candidates[0][0] for entry in entered(["afr"], "precision=bf16"))
+    assert plain.precision == "bf16" and afr.precision == "full"
+
+
 def test_a_setting_of_data_reaches_the_sets_that_have_it():
     first, _, second, _ = entered(["jtt"], "data.squares=2", datasets=("biased_mnist", "colored_mnist"))
     assert first.candidates[0][0].data.squares == 2 and not hasattr(second.candidates[0][0].data, "squares")

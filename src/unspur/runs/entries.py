@@ -140,8 +140,10 @@ def _split(setting: str) -> tuple[str | None, str]:
 def _has(setting: str, method: str, data: str) -> bool:
     ((key, _),) = pairs([setting])
     head, _, rest = key.partition(".")
-    if head == "arch" or key == "precision":
+    if head == "arch":
         return True
+    if key == "precision":
+        return METHODS[method].mixes
     if head == "data":
         return rest.partition(".")[0] in {field.name for field in fields(dataset_named(data)())}  # type: ignore[arg-type]
     made = method_named(method)()
