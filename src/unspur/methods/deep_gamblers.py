@@ -9,7 +9,7 @@ from torch import nn
 
 from unspur.data.base import Batch, Split
 from unspur.errors import require
-from unspur.methods.base import Fit, Method
+from unspur.methods.base import Fit, LogitsMethod
 from unspur.models.base import head_of
 from unspur.parts.abstaining import WithUnits, gamblers_loss
 from unspur.train.loop import train as train_model
@@ -19,7 +19,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class DeepGamblers(Method):
+class DeepGamblers(LogitsMethod):
     """Learn one more output that abstains, as a bet that pays o when it is right (Deep Gamblers, Eq. 6).
 
     Cross-entropy of the classes alone first, then -log(p_y + p_abstain / o). A payoff above the number of classes makes

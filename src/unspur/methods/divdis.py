@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from unspur.data.base import Batch, Split
 from unspur.errors import require
-from unspur.methods.base import Fit, Method
+from unspur.methods.base import Fit, LogitsMethod
 from unspur.models.base import evaluating, head_of
 from unspur.parts.diverse_heads import ManyHeads, disputed, divergence, shared_information
 from unspur.train.loop import train as train_model
@@ -21,7 +21,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class DivDis(Method):
+class DivDis(LogitsMethod):
     """Diversify and disambiguate: heads that fit labels and share little elsewhere; a few labels choose (DivDis, 3).
 
     The mean over heads of the cross-entropy, plus lambda_1 = 10 times the mean over pairs of heads of their mutual

@@ -8,13 +8,13 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from unspur.data.base import Split
-from unspur.methods.base import Method
+from unspur.methods.base import LogitsMethod
 from unspur.parts.domains import domain_of, require_domains
 from unspur.train.recipe import SGD, Optimiser
 
 
 @dataclass(frozen=True)
-class DomainMethod(Method):
+class DomainMethod(LogitsMethod):
     """A method that compares domains, as many samples of each in every batch; it runs on one device."""
 
     needs_groups: ClassVar[bool] = True

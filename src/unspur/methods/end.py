@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from unspur.data.base import Batch, Split
 from unspur.errors import require
-from unspur.methods.base import Fit, Method
+from unspur.methods.base import Fit, LogitsMethod
 from unspur.models.base import head_of, with_features
 from unspur.parts.pseudo_attributes import attribute_of
 from unspur.train.loop import train as train_model
@@ -22,7 +22,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class EnD(Method):
+class EnD(LogitsMethod):
     """Entangle and disentangle: features apart within a bias, together within a class across biases (EnD, Eq. 6).
 
     Features are those before the head, of length 1. The first term is the mean of |cos| over pairs of a batch with the

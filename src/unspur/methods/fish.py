@@ -9,7 +9,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Fit, LogitsMethod
+from unspur.methods.base import Fit
 from unspur.methods.domain_method import DomainMethod
 from unspur.parts.lookahead import Lookahead
 from unspur.train.loop import train as train_model
@@ -18,7 +18,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class Fish(DomainMethod, LogitsMethod):
+class Fish(DomainMethod):
     """Match the domains' gradients by stepping on one after the other and then half the way (Fish, Algorithm 1).
 
     The domains' order is drawn again for every turn. The optimiser's momentum goes on through all turns. Batch norm

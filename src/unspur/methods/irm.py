@@ -9,7 +9,7 @@ from torch import nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Fit, LogitsMethod
+from unspur.methods.base import Fit
 from unspur.methods.domain_method import DomainMethod
 from unspur.parts.domains import require_annealing, train_annealed
 from unspur.parts.invariance import invariance
@@ -17,7 +17,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class IRM(DomainMethod, LogitsMethod):
+class IRM(DomainMethod):
     """Invariant risk minimisation: penalise the slope of each domain's risk along the logits' scale (IRM, Eq. IRMv1).
 
     The penalty is the square of the whole batch's slope, which is never negative. Appendix D multiplies the slopes of

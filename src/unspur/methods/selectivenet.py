@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from unspur.data.base import Batch, Split
 from unspur.errors import require
-from unspur.methods.base import Fit, Method
+from unspur.methods.base import Fit, LogitsMethod
 from unspur.models.base import head_of
 from unspur.parts.abstaining import WithUnits, selective_loss
 from unspur.train.loop import train as train_model
@@ -21,7 +21,7 @@ from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class SelectiveNet(Method):
+class SelectiveNet(LogitsMethod):
     """Learn classes and a unit that selects what to answer, at a target coverage (SelectiveNet, Eq. 2 and 3).
 
     alpha (the selected samples' mean loss + lambda max(0, c - coverage)^2) + (1 - alpha) an auxiliary head's mean loss

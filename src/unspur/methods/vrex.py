@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 from unspur.data.base import Split
 from unspur.errors import require
-from unspur.methods.base import Fit, LogitsMethod
+from unspur.methods.base import Fit
 from unspur.methods.domain_method import DomainMethod
 from unspur.parts.domains import Seen, require_annealing, train_annealed
 from unspur.train.session import Session
 
 
 @dataclass(frozen=True)
-class VREx(DomainMethod, LogitsMethod):
+class VREx(DomainMethod):
     """Risk extrapolation: penalise the variance of the domains' risks (V-REx, Eq. 8).
 
     The objective is the mean of the risks plus beta times their variance, where the paper has their sum, so that its
