@@ -89,6 +89,12 @@ def test_a_method_that_cannot_run_somewhere_is_left_out_with_the_reason():
     assert "no layer that is a map" in entries[1].left_out and entries[1].configs == []
 
 
+def test_where_every_method_is_left_out_nothing_is_trained():
+    with pytest.raises(UnspurError, match=r"nothing to compare with plain training: .* needs training data with group"):
+        enter(["groupdro", "lisa"], ["mnist"], [0], settings=MINI)
+    assert [entry.method for entry in enter(["erm"], ["mnist"], [0], settings=MINI)] == ["erm"]
+
+
 def test_names_that_do_not_exist_and_rates_that_are_none_are_errors():
     with pytest.raises(UnspurError, match="Unknown method 'jt'"):
         entered(["jt"])

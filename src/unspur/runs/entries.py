@@ -72,7 +72,11 @@ def enter(
         for name in names
     ]
     loaded = {spec: spec.load(files) for spec in dict.fromkeys(entry.first.data for entry in entries)}
-    return [_checked(entry, loaded[entry.first.data]) for entry in entries]
+    checked = [_checked(entry, loaded[entry.first.data]) for entry in entries]
+    reasons = [entry.left_out for entry in checked if entry.method != PLAIN]
+    if reasons and all(reasons):
+        raise UnspurError(f"There is nothing to compare with plain training: {reasons[0]}")
+    return checked
 
 
 def _entry(
