@@ -8,12 +8,15 @@ from typing import Any
 
 from result_files import made, markdown, read
 
+from unspur.runs.compare import telling_score
+
 COMPARED = {  # results/NAME.json: what it compares on
     "compare-colored_mnist-mini": "Colored MNIST, 1 %",
     "compare-biased_mnist-mini": "Biased MNIST, 1 %",
     "compare-petscapes-frozen": "petscapes, frozen features",
     "compare-petscapes-tuned": "petscapes, all layers",
     "compare-mnist_cifar-frozen": "MNIST-CIFAR, frozen features",
+    "compare-mnist_cifar-pixels": "MNIST-CIFAR, from scratch",
 }
 FEW = ("compare-petscapes-tuned",)  # has the best methods alone, so that nobody can be said to win there
 PERFECT = {  # a method that mines or infers groups: the one that does the same with the true ones
@@ -52,7 +55,7 @@ def mined() -> list[str]:
     for name, called in COMPARED.items():
         (block,) = read(name)["datasets"]
         by_method = {row["method"]: row for row in _ran(block)}
-        score = _telling(block)
+        score = telling_score(block)
         for row in sorted((row for row in by_method.values() if "mining" in row), key=_found, reverse=True):
             perfect = by_method.get(PERFECT[row["method"]])
             own, best = (None if each is None else each[score]["none"] for each in (row, perfect))
@@ -78,7 +81,7 @@ def winners() -> list[str]:
             continue
         found = read(name)
         (block,) = found["datasets"]
-        score, ran = _telling(block), _ran(block)
+        score, ran = telling_score(block), _ran(block)
         by_name = {row["method"]: row for row in ran}
         others = [row for row in ran if row["method"] != CUED]
         best = [_best(others, score, reads) for reads in (READS[:1], READS[:2], READS)]
@@ -108,12 +111,6 @@ def winners() -> list[str]:
 
 def _ran(block: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [row for row in block["rows"] if row["mean"]["none"]]
-
-
-def _telling(block: Mapping[str, Any]) -> str:
-    """The worst group, or the mean over groups where the worst is at zero for most methods, as among a hundred."""
-    worst = [row["worst"]["none"]["mean"] for row in _ran(block) if row["worst"]["none"]]
-    return "worst" if sum(value > 0 for value in worst) > len(worst) / 2 else "mean"
 
 
 def _best(ran: Sequence[Mapping[str, Any]], score: str, reads: Sequence[str]) -> Mapping[str, Any]:

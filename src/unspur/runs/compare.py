@@ -27,12 +27,14 @@ from unspur.runs.config import Config
 from unspur.runs.entries import PLAIN, Entry
 from unspur.runs.folder import Run
 from unspur.runs.many import Many
-from unspur.runs.ranking import Rank, Score, mean_ranks
+from unspur.runs.ranking import Rank, mean_ranks
+from unspur.runs.ranking import Score as RankedBy
 from unspur.runs.result import Result
 from unspur.version import commit
 
 Choice = Literal["groups", "none"]  # what the choice may know of groups
 CHOICES: dict[Choice, Rule] = {"groups": "worst_group", "none": "mined_group"}
+Score = Literal["worst", "mean"]  # of a row: its worst group, or the mean over its groups
 LOST = (-1.0, -1.0)  # the score, by which ranks go, of a method that diverged whatever the candidate
 TESTS = ("unbiased", "biased", "test")  # the test set that counts: the first of these that there is, else the first
 
@@ -256,9 +258,15 @@ def compare(
     return found
 
 
-def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, Score]]:
+def telling_score(block: Block) -> Score:
+    """The worst group, or the mean over groups where the worst is at zero for most methods, as among a hundred."""
+    worst = [spread["mean"] for row in block["rows"] if (spread := row["worst"]["none"])]
+    return "worst" if sum(value > 0 for value in worst) > len(worst) / 2 else "mean"
+
+
+def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, RankedBy]]:
     """The worst group's accuracy and the mean of every method, by data set and seed."""
-    blocks: dict[tuple[str, int], dict[str, Score]] = {}
+    blocks: dict[tuple[str, int], dict[str, RankedBy]] = {}
     for block in datasets:
         for row in block["rows"]:
             for chosen in row["chosen"][choice]:
