@@ -10,7 +10,7 @@ from unspur.methods import w2d
 from unspur.methods.erm import ERM
 from unspur.methods.w2d import W2D, keep_mask, most
 from unspur.models.base import cam_layer, hooked
-from unspur.parts.layers import with_output
+from unspur.parts.layers import scaled_at, with_output
 from unspur.train.recipe import SGD
 
 
@@ -86,6 +86,21 @@ def test_answers_depend_less_on_the_cells_that_matter_most_than_after_plain_trai
     plain, fit = (method.fit(small_network(), data).model for method in (ERM(erm=recipe), W2D(training=recipe)))
     assert fall(fit) < 0.8 * fall(plain)
     assert float((fit(test.x).argmax(1) == test.y).double().mean()) > 0.75
+
+
+def test_a_layer_that_runs_several_times_is_hidden_at_its_last_run_alone():
+    # one ReLU for the whole network, as in EfficientNet-Lite: its first output is 14x14, its last one 7x7
+    relu = nn.ReLU()
+    body = [nn.Conv2d(3, 4, 3, stride=2, padding=1), relu, nn.Conv2d(4, 4, 3, stride=2, padding=1), relu]
+    model = nn.Sequential(*body, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+    data = load("biased_mnist", base="mini").train.subset(torch.arange(24))
+    assert cam_layer(model, data.sample_shape) is relu
+    x = data.batch(torch.arange(24)).x
+    nothing = scaled_at(model, relu, x, torch.zeros(1, 1, 7, 7))
+    assert torch.equal(nothing, model[-1].bias.expand(24, 2))
+    before = [weight.clone() for weight in model.parameters()]
+    W2D(training=SGD(epochs=1, batch_size=8)).fit(model, data)
+    assert not any(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
 
 
 def test_a_network_without_a_map_is_refused_before_anything_is_trained():

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, Method
-from unspur.models.base import cam_layer, channels_first, hooked
-from unspur.parts.layers import with_output
+from unspur.models.base import cam_layer, channels_first
+from unspur.parts.layers import scaled_at, with_output
 from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy
 from unspur.train.moments import Minimised
@@ -58,8 +58,7 @@ class W2D(Method):
             kept = Batch(batch.x[worst], batch.y[worst], batch.index[worst])
             plain, maps = with_output(model, layer, kept.x)
             visible = keep_mask(plain, maps, kept.y, self.hide, shape)
-            with hooked([layer], lambda module, inputs, output: output * visible):
-                masked = model(kept.x)
+            masked = scaled_at(model, layer, kept.x, visible)
             before, after = (cross_entropy(logits.float(), kept) for logits in (plain, masked))
             hidden = most((-before.detach()).exp() - (-after.detach()).exp(), self.samples)
             return Minimised(before.index_copy(0, hidden, after[hidden]).mean(), everything)

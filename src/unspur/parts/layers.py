@@ -49,6 +49,25 @@ def with_output(model: nn.Module, layer: nn.Module, x: Tensor) -> tuple[Tensor, 
     return _watched(model, layer, keep, x, kept)
 
 
+def scaled_at(model: nn.Module, layer: nn.Module, x: Tensor, factor: Tensor) -> Tensor:
+    """The logits with the last output of ``layer`` times ``factor``.
+
+    A network may run the same layer several times, such as one activation for all of its blocks. The runs are counted
+    first, by one sample in evaluation mode.
+    """
+    runs: list[object] = []
+    with evaluating(model), torch.no_grad(), hooked([layer], lambda module, inputs, output: runs.append(None)):
+        model(x[:1])
+
+    def scale(module: nn.Module, inputs: object, output: Tensor) -> Tensor | None:
+        runs.pop()
+        return None if runs else output * factor
+
+    with hooked([layer], scale):
+        logits: Tensor = model(x)
+    return logits
+
+
 @contextlib.contextmanager
 def frozen_up_to(model: nn.Module, layer: nn.Module, x: Tensor) -> Iterator[list[nn.Module]]:
     """Freeze, for the block, the weights of everything that runs up to and including ``layer``; ``x`` is an input.
