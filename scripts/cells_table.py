@@ -43,10 +43,7 @@ class Source(NamedTuple):
 SHORT_CIFAR = "CIFAR-10 as JPEG, 8 epochs instead of 300, one seed"
 SOURCES: dict[str, tuple[Source, ...]] = {  # of a table whose file is not called as it is; the first that has a value
     "masktune/table4": (Source("masktune-table4", SHORT_CIFAR),),
-    "masktune/table5": (
-        Source("masktune-table5-authors"),
-        Source("masktune-table5", "squares drawn as the text says, not as the authors' code does"),
-    ),
+    "masktune/table5": (Source("masktune-table5-authors"),),  # the paper's own draw, which its text describes otherwise
     "masktune/table7": (Source("masktune-table7", SHORT_CIFAR),),
     "dcwp/table1": (
         Source("dcwp-table1"),
