@@ -19,18 +19,20 @@ STOOD_FOR = {  # tables whose data are not at hand: what the column of tables ca
     "ule/table4": "ULE 4",
     "ule/table5": "ULE 5",
 }
-FROZEN, TUNED = "compare-petscapes-frozen", "compare-petscapes-tuned"
+FROZEN, TUNED = "compare-petscapes-frozen", ("compare-petscapes-pixels", "compare-petscapes-tuned")
 SCORES = ("worst", "mean")
 
 
 def stand_in() -> list[str]:
     """For each method of those tables where it stands in them, and its scores with and without a frozen network."""
-    heads, tuned = _compared(FROZEN), _compared(TUNED)
-    others = dict(_fine_tuned())  # from another script, MaskTune at 112 pixels and not 96
+    heads = _compared(FROZEN)
+    tuned = dict(_fine_tuned())  # from another script, MaskTune at 112 pixels and not 96
+    for name in TUNED:
+        tuned |= _compared(name)
     rows = []
     for method, tables in _methods().items():
-        all_layers = tuned.get(method) or others.get(method) or {}
-        scores = [over_seeds(found.get(score, [])) for found in (heads.get(method, {}), all_layers) for score in SCORES]
+        both = (heads.get(method, {}), tuned.get(method, {}))
+        scores = [over_seeds(found.get(score, [])) for found in both for score in SCORES]
         rows.append([method, ", ".join(tables), *scores])
     headers = ["method", "in tables", "frozen: worst", "frozen: mean", "all layers: worst", "all layers: mean"]
     return markdown(headers, rows)
