@@ -8,7 +8,7 @@ from typing import Any
 
 from result_files import made, markdown, read
 
-from unspur.runs.compare import telling_score
+from unspur.runs.comparison import telling_score
 
 COMPARED = {  # results/NAME.json: what it compares on
     "compare-colored_mnist-mini": "Colored MNIST, 1 %",

@@ -8,7 +8,7 @@ from unspur.report.page import Failure, Page, Part, placed, write_page
 from unspur.report.sections.method_dots import METHOD_DOTS
 from unspur.report.sections.method_ranks import METHOD_RANKS
 from unspur.report.sections.method_scores import METHOD_SCORES
-from unspur.runs.compare import Comparison
+from unspur.runs.comparison import Comparison
 
 
 def write_comparison(found: Comparison, out: Path) -> list[Failure]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, NotRequired, TypedDict
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,82 +23,18 @@ from unspur.data.spec import DataSpec
 from unspur.evaluation.scores import predict
 from unspur.methods.catalog import METHODS
 from unspur.parts.select import Rule, choose, validation_groups
+from unspur.runs.comparison import Block, Choice, Chosen, Comparison, Row, Spread
 from unspur.runs.config import Config
 from unspur.runs.entries import PLAIN, Entry
 from unspur.runs.folder import Run
 from unspur.runs.many import Many
-from unspur.runs.ranking import Rank, mean_ranks
-from unspur.runs.ranking import Score as RankedBy
+from unspur.runs.ranking import Score, mean_ranks
 from unspur.runs.result import Result
 from unspur.version import commit
 
-Choice = Literal["groups", "none"]  # what the choice may know of groups
 CHOICES: dict[Choice, Rule] = {"groups": "worst_group", "none": "mined_group"}
-Score = Literal["worst", "mean"]  # of a row: its worst group, or the mean over its groups
 LOST = (-1.0, -1.0)  # the score, by which ranks go, of a method that diverged whatever the candidate
 TESTS = ("unbiased", "biased", "test")  # the test set that counts: the first of these that there is, else the first
-
-
-class Chosen(TypedDict):
-    """What was chosen for a seed, and how it does on the test set."""
-
-    seed: int
-    folder: str
-    candidate: int
-    worst: float | None
-    mean: float
-
-
-class Spread(TypedDict):
-    """A score over seeds."""
-
-    mean: float
-    deviation: float | None
-    n: int
-
-
-class MiningSpread(TypedDict):
-    """How well a method's runs find the samples that go against the training correlation, where attributes tell."""
-
-    precision: Spread | None
-    recall: Spread | None
-
-
-class Row(TypedDict):
-    """A method on a data set."""
-
-    method: str
-    groups: str  # what of group labels it reads in training: "training", "validation" or "none"
-    left_out: str
-    diverged: int
-    lost: list[int]  # seeds with which every candidate diverged: no score, and the last rank
-    cost: float | None  # seconds over those of plain training, the mean over all its runs
-    chosen: dict[Choice, list[Chosen]]
-    worst: dict[Choice, Spread | None]
-    mean: dict[Choice, Spread | None]
-    mining: NotRequired[MiningSpread]  # of methods that mine or infer groups, over all their runs
-
-
-class Block(TypedDict):
-    """A data set with all methods."""
-
-    dataset: str
-    test: str
-    arch: str
-    rows: list[Row]
-
-
-class Comparison(TypedDict):
-    """What was compared, and who is best: ranks by the worst group, then the mean, over sets and seeds."""
-
-    command: str
-    commit: str | None
-    seeds: list[int]
-    candidates: int
-    done: int
-    of: int
-    datasets: list[Block]
-    ranks: dict[Choice, dict[str, Rank]]
 
 
 class Scored(NamedTuple):
@@ -258,15 +194,9 @@ def compare(
     return found
 
 
-def telling_score(block: Block) -> Score:
-    """The worst group, or the mean over groups where the worst is at zero for most methods, as among a hundred."""
-    worst = [spread["mean"] for row in block["rows"] if (spread := row["worst"]["none"])]
-    return "worst" if sum(value > 0 for value in worst) > len(worst) / 2 else "mean"
-
-
-def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, RankedBy]]:
+def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, Score]]:
     """The worst group's accuracy and the mean of every method, by data set and seed."""
-    blocks: dict[tuple[str, int], dict[str, RankedBy]] = {}
+    blocks: dict[tuple[str, int], dict[str, Score]] = {}
     for block in datasets:
         for row in block["rows"]:
             for chosen in row["chosen"][choice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from unspur.cli.show.console import console
-from unspur.runs.compare import Block, Comparison, Row, Spread
+from unspur.runs.comparison import Block, Comparison, Row, Spread
 from unspur.runs.ranking import Rank
 
 

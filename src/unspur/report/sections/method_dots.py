@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from unspur.report.charts import Tick, ticks
 from unspur.report.section import Section
-from unspur.runs.compare import Block, Row, Score, telling_score
+from unspur.runs.comparison import Block, Row, Score, telling_score
 from unspur.runs.entries import PLAIN
 
 LEFT, RIGHT = 170, 700  # the edges of the scale, in the picture's own coordinates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unspur.report.section import Section
-from unspur.runs.compare import Comparison
+from unspur.runs.comparison import Comparison
 from unspur.runs.ranking import Rank
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unspur.report.section import Section
-from unspur.runs.compare import Block, Row, Spread
+from unspur.runs.comparison import Block, Row, Spread
 
 
 @dataclass(frozen=True)
