@@ -5,7 +5,8 @@ import pytest
 from unspur.errors import UnspurError
 from unspur.papers.large_lr import DIFFERS, TABLE_1, TABLE_2, TABLES, below_guessing, parse, values
 from unspur.papers.large_lr_figures import TABLES as FIGURES
-from unspur.papers.reproduce import _Found, describe, reproduce
+from unspur.papers.outcome import Outcome, describe
+from unspur.papers.reproduce import reproduce
 from unspur.papers.table import Analysed, Cell, Score, Setup, Table
 from unspur.runs.folder import Run
 
@@ -184,7 +185,7 @@ def test_a_setting_of_which_a_seed_diverged_does_not_compete_for_the_extremes():
 
 def test_a_setting_that_lost_a_quarter_of_the_training_accuracy_does_not_either():
     cell = Cell("row", "column", 1.0, over=SETUPS, pick="lowest")
-    seen = _Found(Table("large_lr", "tiny", "caption", (cell,), ()))
+    seen = Outcome(Table("large_lr", "tiny", "caption", (cell,), ()))
     done = {"status": "done", "tests": {"test": {"groups": [{"y": 0, "accuracy": 0.9}, {"y": 1, "accuracy": 0.5}]}}}
     for setup, value, fitted in zip(SETUPS, (70.0, 60.0, 10.0), (1.0, 0.76, 0.74), strict=True):
         seen.add(setup, done, {cell: value}, fitted)
@@ -193,7 +194,7 @@ def test_a_setting_that_lost_a_quarter_of_the_training_accuracy_does_not_either(
 
 def test_a_rate_beyond_one_that_diverged_does_not_either():
     cell = Cell("row", "column", 1.0, over=SETUPS, pick="highest")
-    seen = _Found(Table("large_lr", "tiny", "caption", (cell,), ()))
+    seen = Outcome(Table("large_lr", "tiny", "caption", (cell,), ()))
     done = {"status": "done", "tests": {"test": {"groups": [{"y": 0, "accuracy": 0.9}, {"y": 1, "accuracy": 0.5}]}}}
     seen.add(SETUPS[0], done, {cell: 60.0}, 1.0)
     seen.add(SETUPS[2], done, {cell: 80.0}, 1.0)

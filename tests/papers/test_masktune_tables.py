@@ -111,11 +111,29 @@ def test_cells_whose_runs_were_deleted_stay_in_the_stored_table(tmp_path):
     assert again["cells"][:3] == first["cells"][:3] and again["cells"][3]["values"]
     assert [(run["method"], run["seed"]) for run in again["runs"]] == [("masktune", 0), ("erm", 1)]
     assert again["seeds"] == [0, 1] and json.loads((tmp_path / "results" / "test-table.json").read_text()) == again
-    # what is run again replaces all that was known of it
-    last = reproduce(table, [2], only=["masktune"], **out)
-    assert [(run["method"], run["seed"]) for run in last["runs"]] == [("erm", 1), ("masktune", 2)]
-    assert all(len(cell["values"]) == 1 for cell in last["cells"][1:])
-    assert last["cells"][1]["values"] != first["cells"][1]["values"]
+
+
+def test_another_seed_joins_those_that_are_stored_if_the_configuration_is_the_same(tmp_path):
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+    first = reproduce(small(), [0], only=["masktune"], **out)
+    shutil.rmtree(tmp_path / "runs")
+    both = reproduce(small(), [2], only=["masktune"], **out)
+    for old, new in zip(first["cells"][1:3], both["cells"][1:3], strict=True):
+        assert new["values"][:1] == old["values"] and len(new["values"]) == 2
+        assert new["ours"] == pytest.approx(sum(new["values"]) / 2)
+    assert [run["seed"] for run in both["runs"]] == [0, 2] == both["seeds"]
+    shutil.rmtree(tmp_path / "runs")
+    again = reproduce(small(), [0], only=["masktune"], **out)  # the same seed again: once, not twice
+    assert [run["seed"] for run in again["runs"]] == [2, 0]
+    assert again["cells"][1]["values"] == both["cells"][1]["values"][::-1]
+
+
+def test_what_is_run_with_other_settings_replaces_all_that_was_known_of_it(tmp_path):
+    out = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+    reproduce(small(), [0], only=["masktune"], **out)
+    other = reproduce(small("erm.lr=0.02"), [2], only=["masktune"], **out)
+    assert [run["seed"] for run in other["runs"]] == [2]
+    assert all(len(cell["values"]) == 1 for cell in other["cells"][1:3])
 
 
 def test_a_stored_table_is_not_replaced_by_one_with_other_settings(tmp_path):

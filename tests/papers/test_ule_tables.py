@@ -2,7 +2,8 @@ import statistics
 
 import pytest
 
-from unspur.papers.reproduce import describe, reproduce
+from unspur.papers.outcome import describe
+from unspur.papers.reproduce import reproduce
 from unspur.papers.table import Cell, Score, Setup, Table, Trained
 from unspur.papers.ule import DIGITS, TABLES
 from unspur.papers.ule_spawrious import TABLE_5_PUBLISHED, TABLE_6_PUBLISHED, VARIANTS
