@@ -53,6 +53,15 @@ def test_a_swapped_image_measures_like_its_donor(cue):
     assert torch.allclose(cue.measure(cue.swap(images, donors)), cue.measure(donors), atol=0.02)
 
 
+def test_a_strong_tint_is_exchanged_whole():
+    # red keeps 10 % of the green channel, green 70 %: its deviation grows 7-fold, and red's falls to 0.16 / 0.9 = 0.18
+    red, green = (torch.tensor(tint).reshape(1, 3, 1, 1) for tint in ((0.9, 0.1, 0.16), (0.16, 0.7, 0.24)))
+    images, donors = smooth(seed=1) * red, smooth(seed=2) * green
+    tone = Tone(channels=True)
+    assert torch.allclose(tone.measure(tone.swap(images, donors)), tone.measure(donors), atol=0.01)
+    assert torch.allclose(tone.measure(tone.swap(donors, images)), tone.measure(images), atol=0.01)
+
+
 def test_cells_take_the_donors_pixels_inside_and_keep_the_images_outside():
     images, donors = torch.zeros(1, 3, 8, 8), torch.ones(1, 3, 8, 8)
     swapped = Cells(4, 4, ((0, 1),)).swap(images, donors)

@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 
 EPS = 1e-3
+# By how much a deviation may be scaled. A strong tint leaves a tenth of a channel, so that a narrower range would leave a
+# part of the tint in the swapped image; a wider one makes pictures of a flat channel's noise.
+SCALES = (1 / 16, 16.0)
 NEUTRAL = (0.5, 0.2)  # mean and deviation of an image whose tone is taken away
 
 
@@ -41,6 +44,6 @@ class Tone:
 
     def _with(self, images: Tensor, wanted: Tensor) -> Tensor:
         (mean, std), (new_mean, new_std) = self.measure(images).chunk(2, 1), wanted.chunk(2, 1)
-        scale = (new_std / std.clamp_min(EPS)).clamp(0.25, 4) if self.contrast else torch.ones_like(std)
+        scale = (new_std / std.clamp_min(EPS)).clamp(*SCALES) if self.contrast else torch.ones_like(std)
         target = new_mean if self.brightness else mean
         return ((images - mean[:, :, None, None]) * scale[:, :, None, None] + target[:, :, None, None]).clamp(0, 1)
