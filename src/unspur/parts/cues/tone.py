@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 EPS = 1e-3
-# By how much a deviation may be scaled. A strong tint leaves a tenth of a channel, so that a narrower range would leave a
-# part of the tint in the swapped image; a wider one makes pictures of a flat channel's noise.
+# By how much a deviation may be scaled. A strong tint leaves a tenth of a channel, so that a narrower range would leave
+# a part of the tint in the swapped image; a wider one makes pictures of a flat channel's noise.
 SCALES = (1 / 16, 16.0)
 NEUTRAL = (0.5, 0.2)  # mean and deviation of an image whose tone is taken away
 
