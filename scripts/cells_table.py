@@ -18,7 +18,7 @@ from large_lr_tables import SCORES, accuracy_name, published
 
 from unspur.papers.large_lr import HEADS
 from unspur.papers.reproduce import TABLES
-from unspur.papers.table import Cell, Table
+from unspur.papers.table import Cell, Score, Table
 
 RESULTS = Path(__file__).parents[1] / "results"
 # The same published cells again, in parts or by another protocol: not counted twice.
@@ -33,32 +33,64 @@ AT_HAND = (
 )  # fmt: skip
 
 
+class Departure(NamedTuple):
+    """Where a run is not the paper's: another network or other images, or only another training."""
+
+    instead: str = ""
+    training: str = ""
+
+    @property
+    def words(self) -> str:
+        return "; ".join(part for part in self if part)
+
+
 class Source(NamedTuple):
     """A file of results/ that has values of a table, and what its runs are instead of the paper's."""
 
     file: str
-    instead: str = ""
+    departure: Departure = Departure()
 
 
-SHORT_CIFAR = "CIFAR-10 as JPEG, 8 epochs instead of 300, one seed"
+TEN_EPOCHS = "10 epochs instead of 100"
+SHORT_CIFAR = Departure(
+    "CIFAR-10 as JPEG", "8 epochs instead of 300, one seed, no augmentation, a tenth held out instead of a fifth"
+)
+HALF = "half the steps of mask training, a third of those of fine-tuning, one seed"
+ONE_EPOCH = "one epoch instead of 300, lambda below the paper's grid"
 SOURCES: dict[str, tuple[Source, ...]] = {  # of a table whose file is not called as it is; the first that has a value
     "masktune/table4": (Source("masktune-table4", SHORT_CIFAR),),
-    "masktune/table5": (Source("masktune-table5-authors"),),  # the paper's own draw, which its text describes otherwise
+    "masktune/table5": (Source("masktune-table5-authors", Departure(training=TEN_EPOCHS)),),
+    "masktune/table6": (Source("masktune-table6", Departure(training=TEN_EPOCHS)),),
     "masktune/table7": (Source("masktune-table7", SHORT_CIFAR),),
+    "ule/table1": (Source("ule-table1", Departure(training=ONE_EPOCH)),),
     "dcwp/table1": (
         Source("dcwp-table1"),
-        Source("dcwp-table1-short", "a short schedule, without ImageNet weights, CIFAR-10 as JPEG"),
+        Source("dcwp-table1-short", Departure("without ImageNet weights, CIFAR-10 as JPEG", "a short schedule")),
     ),
-    "dcwp/table2": (Source("dcwp-table2", "half the steps of mask training, a third of those of fine-tuning"),),
+    "dcwp/table2": (Source("dcwp-table2", Departure(training=HALF)),),
     "large_lr/table2": (
-        Source("large_lr-table2-colored_mnist", "a narrow CNN on 10,000 images in the place of ResNet-18 on 60,000"),
+        Source(
+            "large_lr-table2-colored_mnist",
+            Departure("a narrow CNN on 10,000 images in the place of ResNet-18 on 60,000"),
+        ),
     ),
 }
-SWEEPS_INSTEAD = {  # by the end of a sweep's name
-    "moon_star-fcn": "an easier set: the paper does not give its number of images",
-    "cnn": "a CNN with a quarter of the channels",
-    "resnet18": "10,000 images, at most 20 epochs, one seed",
+FULLY_CONNECTED = Departure(training="rates from 0.0047 instead of 0.001, at most 100 epochs")
+SWEEPS_INSTEAD = {  # by the end of a sweep's name; the first that fits
+    "moon_star-fcn": Departure("an easier set: the paper does not give its number of images"),
+    "parity-fcn": Departure("numbers of bits that come near the published accuracies: the paper does not give them"),
+    "_mnist-fcn": FULLY_CONNECTED,
+    "mnist_cifar-cnn": Departure(
+        "a CNN with a quarter of the channels, CIFAR-10 as JPEG", "four rates from 0.0038, 30 epochs, one seed"
+    ),
+    "cnn": Departure("a CNN with a quarter of the channels"),
+    "resnet18": Departure("10,000 images", "three rates, at most 20 epochs, one seed"),
 }
+DRAWN = {  # which of two readings of the squares a table has here: notes/masktune.md has both of both
+    "masktune/table5": " The squares are drawn as the authors' code draws them; as the text says, see README.md.",
+    "masktune/table6": " The square is drawn as the text says; as the authors' code draws it, see README.md.",
+}
+REPAIRS = {"masktune": "MaskTune", "ule": "ULE", "dcwp": "DCWP"}  # the papers' own methods
 
 
 class Ours(NamedTuple):
@@ -66,7 +98,7 @@ class Ours(NamedTuple):
 
     value: float
     seeds: int
-    instead: str
+    departure: Departure
 
 
 class Line(NamedTuple):
@@ -107,13 +139,13 @@ def _sweep_values() -> dict[tuple[str, str], Ours]:
     for name, (data, model, _) in published().items():
         sweep = _read(f"large-lr/{name}")
         usable = [point["scores"] for point in sweep["points"] if point["usable"]] if sweep else []
-        instead = next((text for end, text in SWEEPS_INSTEAD.items() if name.endswith(end)), "")
+        departure = next((one for end, one in SWEEPS_INSTEAD.items() if name.endswith(end)), Departure())
         for score in SCORES if usable else ():
             own = accuracy_name(usable[0]) if score == "unbiased accuracy" else score
             spreads = sorted((scores[own] for scores in usable), key=lambda spread: float(spread["mean"]))
             for word, spread in (("min", spreads[0]), ("max", spreads[-1])):
                 value = spread["mean"] * (100 if score.endswith("accuracy") else 1)
-                found[f"{data}, {model}", f"{heads[score]} {word}"] = Ours(value, spread["n"], instead)
+                found[f"{data}, {model}", f"{heads[score]} {word}"] = Ours(value, spread["n"], departure)
     return found
 
 
@@ -122,10 +154,10 @@ def measured(table: Table) -> dict[tuple[str, str], Ours]:
     if table.key == "large_lr/table1":
         return _sweep_values()
     found: dict[tuple[str, str], Ours] = {}
-    for file, instead in SOURCES.get(table.key, (Source(table.key.replace("/", "-")),)):
+    for file, departure in SOURCES.get(table.key, (Source(table.key.replace("/", "-")),)):
         for cell in (_read(file) or {"cells": ()})["cells"]:
             if cell["values"]:
-                found.setdefault((cell["row"], cell["column"]), Ours(cell["ours"], len(cell["values"]), instead))
+                found.setdefault((cell["row"], cell["column"]), Ours(cell["ours"], len(cell["values"]), departure))
     return found
 
 
@@ -164,7 +196,7 @@ def lines() -> Iterator[Line]:
                 continue
             less = cell.column.endswith("error")
             word = verdict(ours.value, cell.published, cell.deviation, less_is_better=less)
-            parts = [ours.instead, reason_of(reasons, key, cell) if word == "below" else ""]
+            parts = [ours.departure.words, reason_of(reasons, key, cell) if word == "below" else ""]
             yield Line(key, cell, ours, word, "; ".join(part for part in parts if part))
 
 
@@ -172,7 +204,7 @@ def page() -> list[str]:
     """A table for each published one, and the shares at the end."""
     found, text = list(lines()), []
     for key in dict.fromkeys(line.table for line in found):
-        text += ["", f"## {key}", "", TABLES[key].caption + ".", ""]
+        text += ["", f"## {key}", "", f"{TABLES[key].caption}.{DRAWN.get(key, '')}", ""]
         text += ["| row | column | published | ours | verdict | reason |", "| --- |" + " --- |" * 5]
         text += [_row(line) for line in found if line.table == key]
     return [*text, "", "## Sum", "", *_sum(found)]
@@ -185,22 +217,46 @@ def _row(line: Line) -> str:
     return f"| {cell.row} | {cell.column} | {theirs} | {ours} | {line.verdict} | {line.reason} |"
 
 
+def kind_of(line: Line) -> str:
+    """Whether a cell has a paper's own method, another one (plain training and controls, too) or is of large rates."""
+    (method, *_), measure = {setup.method for setup in line.cell.setups}, line.cell.measure
+    if line.table.startswith("large_lr/"):
+        return "large rates: lowest and highest values"
+    plain = (isinstance(measure, Score) and measure.stage == "erm") or line.cell.column.startswith("SR ")
+    return "other methods, plain training and controls" if plain or method not in REPAIRS else REPAIRS[method]
+
+
 def _sum(found: list[Line]) -> Iterator[str]:
-    yield "| cells | run | at | above | below | at or above |"
-    yield "| --- |" + " --- |" * 5
+    run = [(line, line.ours.departure) for line in found if line.ours]
+    closest = [(line, departure) for line, departure in run if not departure.instead]
     kinds = {
-        "with the paper's network and data": [line for line in found if line.ours and not line.ours.instead],
-        "with something else in their place": [line for line in found if line.ours and line.ours.instead],
-        "all that were run": [line for line in found if line.ours],
+        "with the paper's network, images and training": [
+            line for line, departure in closest if not departure.training
+        ],
+        "with another training (schedule, range of rates)": [line for line, departure in closest if departure.training],
+        "with another network or other images": [line for line, departure in run if departure.instead],
+        "all that were run": [line for line, _ in run],
     }
-    for name, own in kinds.items():
-        counts = [sum(line.verdict == word for line in own) for word in ("at", "above", "below")]
-        share = f"{100 * sum(counts[:2]) / len(own):.0f} %" if own else ""
-        yield f"| {name} | {len(own)} | {' | '.join(map(str, counts))} | {share} |"
-    yield ""
+    yield from _shares(kinds)
+    yield from ("", "Those with the paper's network and images, by what they are of:", "")
+    what: dict[str, list[Line]] = {}
+    for line, _ in closest:
+        what.setdefault(kind_of(line), []).append(line)
+    yield from _shares(what)
     not_run = [line for line in found if line.ours is None]
     waiting = sum(line.reason == "time" for line in not_run)
+    yield ""
     yield (
         f"Of {len(found)} cells {len(not_run)} were not run: {waiting} could be run with the data at hand and wait for "
         f"time, {len(not_run) - waiting} need data or weights that are not."
     )
+
+
+def _shares(kinds: Mapping[str, list[Line]]) -> Iterator[str]:
+    """How many cells of each kind are at, above or below their published values."""
+    yield "| cells | run | at | above | below | at or above |"
+    yield "| --- |" + " --- |" * 5
+    for name, own in kinds.items():
+        counts = [sum(line.verdict == word for line in own) for word in ("at", "above", "below")]
+        share = f"{100 * sum(counts[:2]) / len(own):.0f} %" if own else ""
+        yield f"| {name} | {len(own)} | {' | '.join(map(str, counts))} | {share} |"

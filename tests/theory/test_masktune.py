@@ -52,6 +52,22 @@ def test_masking_the_same_features_everywhere_never_makes_the_least_complex_mode
         assert final.norm() > first.norm()  # equal only if the first gave the hidden features no weight
 
 
+def test_masks_that_differ_by_sample_never_make_it_simpler_either_while_both_fit_the_raw_samples():
+    # Each sample has two of its features hidden; their raw values are such that the masked model gives them 0 together:
+    # a * w1 + b * w2 = 0 for (a, b) = (w2, -w1).
+    for seed in range(20):
+        z, _, y = problem(5, 20, seed)
+        hidden = torch.stack(
+            [torch.randperm(19, generator=torch.Generator().manual_seed(9 * seed + i))[:2] for i in range(5)]
+        )
+        keep = torch.ones_like(z).scatter(1, hidden, 0)
+        final = min_norm_masked(z, y, keep)
+        raw = z.scatter(1, hidden, torch.stack([final[hidden[:, 1]], -final[hidden[:, 0]]], 1))
+        first = min_norm(raw, y)
+        assert fits(final, raw, y) and fits(first, raw, y) and not close(first, final)
+        assert final.norm() > first.norm()
+
+
 def test_a_masked_model_that_does_not_fit_the_raw_samples_may_be_simpler():
     # The condition that both fit the training data is needed. (1, 0) and (1, 0.1) with targets 1 and -1 take
     # theta = (1, -20); with the second sample's first feature hidden, (1, -10) does, which misses the raw -1 by 1.
