@@ -40,15 +40,15 @@ def test_samples_are_drawn_by_their_clusters_size_and_the_power_is_two_where_clu
     assert fit.mining.train.tolist() == [False, False, False, True, True, False, False, False]
 
 
-def test_clusters_are_of_one_class_and_of_the_brief_models_outputs(monkeypatch):
+def test_clusters_are_of_one_class_and_of_the_brief_models_probabilities(monkeypatch):
     data, seen = shortcut(), []
     real = spare.best_clusters
     monkeypatch.setattr(spare, "best_clusters", lambda x, *rest: seen.append(x) or real(x, *rest))
     share, fit = drawn(monkeypatch, QUICK, data)
     with torch.no_grad():
-        logits = fit.stages["erm"].eval()(data.x)
+        chances = fit.stages["erm"].eval()(data.x).softmax(1)
     for label, x in enumerate(seen):
-        assert torch.allclose(x, logits[data.y == label], atol=1e-5)
+        assert torch.allclose(x, chances[data.y == label], atol=1e-5)
         assert float(share[data.y == label].sum()) == pytest.approx(1.0)  # classes are drawn alike often
 
 

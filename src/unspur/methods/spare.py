@@ -31,10 +31,11 @@ UNSPLIT = (
 class SPARE(LogitsMethod):
     """Separate early and resample: k-means of a brief model's outputs in each class, small clusters first (SPARE, 4).
 
-    The number of clusters is that with the highest silhouette. Samples are drawn with their cluster's size to the
-    power -1, or -2 in classes whose silhouette is below 0.9. Classes are drawn alike often: with shares as they come,
-    a class with power 2 would hardly be drawn beside one with power 1. The second training begins with the initial
-    weights. What is in a class's smaller clusters counts as mined.
+    Outputs are probabilities, as in the authors' code: of logits nearly no class has the silhouette of 0.9. The number
+    of clusters is that with the highest silhouette. Samples are drawn with their cluster's size to the power -1, or -2
+    in classes whose silhouette is below 0.9. Classes are drawn alike often: with shares as they come, a class with
+    power 2 would hardly be drawn beside one with power 1. The second training begins with the initial weights. What is
+    in a class's smaller clusters counts as mined.
     """
 
     name: ClassVar[str] = "spare"
@@ -52,11 +53,11 @@ class SPARE(LogitsMethod):
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         brief = copy.deepcopy(model)
         train_model(brief, train, self.erm, stage="erm", session=session)
-        logits, found = all_logits(brief, train, session), {}
+        chances, found = all_logits(brief, train, session).softmax(1), {}
         share, mined = torch.zeros(len(train), dtype=torch.double), torch.zeros(len(train), dtype=torch.bool)
         for label in train.y.unique().tolist():
             own = (train.y == label).nonzero().squeeze(1)
-            found[label] = best_clusters(logits[own], self.clusters, stream(session.seed, "clusters", label))
+            found[label] = best_clusters(chances[own], self.clusters, stream(session.seed, "clusters", label))
             cluster, score = found[label]
             share[own] = shares(cluster, 1 if score >= self.apart else 2)
             mined[own] = cluster != torch.bincount(cluster).argmax()
