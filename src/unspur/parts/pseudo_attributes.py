@@ -50,10 +50,11 @@ def attribute_of(split: Split) -> Tensor:
     return attribute
 
 
-def confident(chance: Tensor, y: Tensor, labelled: Tensor, least: float) -> Tensor:
+def confident(chance: Tensor, y: Tensor, labelled: Tensor, smallest: int, least: float) -> Tensor:
     """Which samples get their predicted attribute as a label, given the *probabilities* of attributes.
 
-    ``labelled`` counts the batch's labelled samples of each (label, attribute) group. A sample must have at least the
+    ``labelled`` counts the batch's labelled samples of each (label, attribute) group; ``smallest`` is the number of the
+    group that is smallest in all of the labelled data, of which a batch may have none. A sample must have at least the
     probability ``least``. In the smallest group all such samples count; in the others the surest of them, until the
     group is as large as the smallest one has become.
     """
@@ -62,8 +63,6 @@ def confident(chance: Tensor, y: Tensor, labelled: Tensor, least: float) -> Tens
     group, known = y * attributes + guess, labelled.flatten()
     able = sure >= least
     found = torch.bincount(group[able], minlength=len(known))
-    present = known > 0
-    smallest = int(known.masked_fill(~present, int(known.max()) + 1).argmin())
     room = (known[smallest] + found[smallest] - known).clamp(min=0)
     room[smallest] = found[smallest]
     order = torch.argsort(sure.masked_fill(~able, -1.0), descending=True, stable=True)
@@ -76,6 +75,8 @@ def confident(chance: Tensor, y: Tensor, labelled: Tensor, least: float) -> Tens
 def spreading(y: Tensor, attribute: Tensor, known: Tensor, count: int, least: float) -> Objective:
     """Cross-entropy of labelled attributes, plus that of other samples' predicted attributes where these are sure."""
     classes = int(y.max()) + 1
+    sizes = torch.bincount((y * count + attribute)[known], minlength=classes * count)
+    smallest = int(sizes.masked_fill(sizes == 0, len(y) + 1).argmin())
 
     def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
         logits, index = model(batch.x).float(), batch.index.cpu()
@@ -84,7 +85,7 @@ def spreading(y: Tensor, attribute: Tensor, known: Tensor, count: int, least: fl
         in_batch = torch.bincount((label * count + truth)[own], minlength=classes * count).reshape(classes, count)
         supervised = functional.cross_entropy(logits[own], truth[own])
         free = logits[~own]
-        taken = confident(free.detach().softmax(1), label[~own], in_batch, least)
+        taken = confident(free.detach().softmax(1), label[~own], in_batch, smallest, least)
         losses = functional.cross_entropy(free, free.detach().argmax(1), reduction="none")
         logged = {"pseudo": taken.float().mean()}
         return Minimised(supervised + (losses * taken).mean(), logits, logged)
