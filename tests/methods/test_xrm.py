@@ -85,6 +85,31 @@ def test_the_rate_with_most_changed_labels_counts_among_those_with_two_environme
     assert fit.facts["rate"] == 0.01 and fit.facts["flipped"] == 0.2
 
 
+@pytest.mark.parametrize("empty_in", ["train", "val"])
+def test_a_class_with_one_environment_alone_is_counted_in_training_and_in_validation_data(monkeypatch, empty_in):
+    data, val = shortcut(), shortcut(100, 5, seed=4)
+    both = {len(data): data.y.new_zeros(len(data)).bool(), len(val): val.y.new_zeros(len(val)).bool()}
+    for split, name in ((data, "train"), (val, "val")):
+        for label in (0, 1):  # one mistake in each class, but for class 1 of one of the splits
+            first = int((split.y == label).nonzero()[0])
+            both[len(split)][first] = not (name == empty_in and label == 1)
+    monkeypatch.setattr(twins, "train_model", lambda *given, **rest: None)
+    monkeypatch.setattr(twins, "wrong", lambda twin, split, session: both[len(split)])
+    found = train_twins(Pair(network(), network()), data, val, torch.rand(600) < 0.5, PLAIN, "twins", Session())
+    assert found.empty == 1 and found.rank < (True, 0.0)
+
+
+def test_the_twins_are_trained_by_their_whole_recipe_with_no_early_stop(monkeypatch):
+    recipes = []
+    monkeypatch.setattr(twins, "train_model", lambda pair, train, recipe, **rest: recipes.append(recipe))
+    monkeypatch.setattr(twins, "wrong", lambda twin, split, session: torch.arange(len(split)) < 50)
+    replace(QUICK, training=SGD(epochs=0)).fit(network(), shortcut())
+    assert recipes == [replace(QUICK.twins, lr=0.01)]
+    for early in ({"until_accuracy": 0.9}, {"until_loss": 0.1}):
+        with pytest.raises(UnspurError, match=r"train to the end of their epochs.* leave twins.until_accuracy"):
+            XRM(twins=SGD(**early))
+
+
 def test_conflicting_samples_are_found_and_classified_better_than_by_plain_training():
     data, val = shortcut(), shortcut(200, 10, seed=5)
     plain, fit = ERM(erm=PLAIN).fit(network(), data), QUICK.fit(network(), data, val=val)

@@ -28,8 +28,8 @@ class XRM(LogitsMethod):
 
     Each sample belongs to one twin, by a coin. The other's prediction replaces its label after a step, for good and
     with a chance that grows with its confidence. There is no early stop: of several rates the one counts with the most
-    labels changed in the end, among those that leave two environments in every class. Validation samples get
-    environments, too, by which GroupDRO's round is chosen. Twins begin alike but for the head. Runs on one device.
+    labels changed in the end, among those that leave two environments in every class of training and validation data.
+    By the latter's environments GroupDRO's round is chosen. Twins begin alike but for the head. Runs on one device.
     """
 
     name: ClassVar[str] = "xrm"
@@ -44,6 +44,12 @@ class XRM(LogitsMethod):
         rates = list(self.rates)
         require(len(rates) > 0 and min(rates) > 0, f"rates must be numbers above 0 but got {rates}.")
         require(self.twins.epochs >= 1, f"twins.epochs must be at least 1 but got {self.twins.epochs}.")
+        early = self.twins.until_accuracy, self.twins.until_loss
+        require(
+            early == (None, None),
+            "xrm's twins train to the end of their epochs, since labels change all the time; leave "
+            "twins.until_accuracy and twins.until_loss unset.",
+        )
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         best = max((self._try(rate, model, train, val, session) for rate in self.rates), key=lambda found: found.rank)

@@ -63,7 +63,7 @@ class Found(NamedTuple):
     rate: float
     mined: Mined  # where either twin is wrong about the original label
     flipped: float  # the share of labels that changed
-    empty: int  # classes with one environment alone
+    empty: int  # classes with one environment alone, in training or validation data
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -91,5 +91,15 @@ def train_twins(
         if split is not None
     ]
     mined = Mined(either[0], either[1] if val is not None else None, train.y)
-    groups = len(torch.stack([train.y, mined.train.long()], 1).unique(dim=0))
-    return Found(recipe.lr, mined, labels.flipped(), 2 * len(train.y.unique()) - groups)
+    splits = [part for part in (train, val) if part is not None]
+    empty = sum(alone(part.y, wrongly) for part, wrongly in zip(splits, either, strict=True))
+    return Found(recipe.lr, mined, labels.flipped(), empty)
+
+
+def alone(y: Tensor, wrongly: Tensor) -> int:
+    """How many classes have one environment alone.
+
+    >>> alone(torch.tensor([0, 0, 1, 1]), torch.tensor([True, False, True, True]))
+    1
+    """
+    return 2 * len(y.unique()) - len(torch.stack([y, wrongly.long()], 1).unique(dim=0))
