@@ -61,6 +61,18 @@ def test_the_objective_is_the_papers_before_and_after_codes_change_places(monkey
     assert torch.allclose(after, expected, atol=1e-5)  # the weight is that of the sample whose core it is
 
 
+@pytest.mark.parametrize(("samples", "after", "begin"), [(600, 1.0, 120), (600, 0.5, 60), (65, 1.0, 12)])
+def test_after_is_a_share_of_the_steps_and_a_last_smaller_batch_is_a_step(monkeypatch, samples, after, begin):
+    # 600 in batches of 64: nine whole ones and one of 24, ten steps in each of 12 epochs; of 65 the last joins the rest
+    data, batch = shortcut(samples), shortcut(20).batch(torch.arange(20))
+    found = caught(monkeypatch, DisEnt(training=RECIPE, after=after, **SETTINGS), data)
+    drawn = []
+    monkeypatch.setattr(disent.torch, "randperm", lambda count: drawn.append(count) or torch.arange(count))
+    for step in (begin - 1, begin):
+        found["objective"](found["both"], batch, step)
+        assert len(drawn) == (step == begin)
+
+
 def test_no_gradient_enters_the_code_of_the_other(monkeypatch):
     data = shortcut(64)
     both = caught(monkeypatch, DisEnt(), data)["both"]

@@ -17,6 +17,7 @@ from unspur.parts.disentangled import Codes, Disentangled
 from unspur.parts.logistic import require_bias
 from unspur.parts.mining import Mined
 from unspur.parts.student import new_student
+from unspur.train.loop import PASSES
 from unspur.train.loop import train as train_model
 from unspur.train.losses import cross_entropy, generalised_cross_entropy
 from unspur.train.moments import Minimised
@@ -61,7 +62,7 @@ class DisEnt(Method):
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         both = Disentangled(model, new_student(None, model, train, session.seed), session.seed)
         difficulty, easy = RelativeDifficulty(train.y, self.decay, session.device), generalised_cross_entropy(self.q)
-        begin = round(self.after * self.training.epochs * max(1, len(train) // self.training.batch_size))
+        begin = round(self.after * sum(PASSES.rounds(len(train), self.training, 1)))
 
         def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
             codes = both.codes(model, batch.x)
