@@ -39,12 +39,14 @@ def test_a_gambler_keeps_back_what_the_odds_say(share, abstains):
 
 
 def test_the_new_output_is_not_there_before_the_plain_training_has_ended(monkeypatch):
-    stages = []
-    monkeypatch.setattr(
-        deep_gamblers, "train_model", lambda model, *given, **rest: stages.append((rest["stage"], type(model).__name__))
-    )
-    DeepGamblers().fit(network(), half_noise())
-    assert stages == [("erm", "Sequential"), ("training", "WithUnits")]
+    stages, brief, long = [], SGD(epochs=1), SGD(epochs=7)
+
+    def train_model(model, data, recipe, **rest):
+        stages.append((rest["stage"], type(model).__name__, recipe))
+
+    monkeypatch.setattr(deep_gamblers, "train_model", train_model)
+    DeepGamblers(erm=brief, training=long).fit(network(), half_noise())
+    assert stages == [("erm", "Sequential", brief), ("training", "WithUnits", long)]
 
 
 def test_it_answers_where_labels_can_be_told():

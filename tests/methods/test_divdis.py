@@ -70,6 +70,14 @@ def test_the_images_that_choose_are_those_on_which_heads_differ_most():
     assert disputed(chance, 2).tolist() == [1, 2]
 
 
+def test_the_images_that_are_asked_for_are_the_disputed_ones_and_not_the_first(monkeypatch):
+    val, asked = other(), []
+    monkeypatch.setattr(divdis, "disputed", lambda chance, count: asked.append(count) or torch.tensor([len(val) - 1]))
+    fit = DivDis(training=SGD(epochs=1, batch_size=64), labels=5).fit(network(), shortcut(), val=val)
+    assert asked == [5]
+    assert set(fit.facts["head_accuracies"]) <= {0.0, 1.0}  # of that one image
+
+
 def test_the_chosen_head_becomes_the_networks_own():
     many = ManyHeads(network().eval(), 3, seed=0)
     x = torch.randn(5, 7)

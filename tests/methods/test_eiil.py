@@ -44,6 +44,13 @@ def test_the_brief_model_is_frozen_while_the_data_are_split_and_the_result_begin
         assert torch.equal(value, first)
 
 
+def test_the_split_is_made_with_the_methods_own_rate_and_all_of_its_steps(monkeypatch):
+    given = []
+    monkeypatch.setattr(eiil, "environments", lambda *args: given.append(args[2:4]) or torch.arange(600) < 50)
+    replace(QUICK, training=SGD(epochs=0), lr=0.003, steps=700).fit(network(), shortcut())
+    assert given == [(0.003, 700)]
+
+
 def test_the_environment_with_the_higher_loss_is_mined_and_holds_the_conflicting_samples():
     data = shortcut()
     plain, fit = ERM(erm=PLAIN).fit(network(), data), QUICK.fit(network(), data)

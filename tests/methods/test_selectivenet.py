@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from methods.abstaining import half_noise, surer_where_it_can_be
+from methods.abstaining import confidence, half_noise, surer_where_it_can_be
 from methods.shortcuts import network
 from unspur.errors import UnspurError
 from unspur.methods import selectivenet
@@ -34,6 +34,13 @@ def test_the_objective_is_equation_3_written_as_a_loop(monkeypatch):
     assert torch.isclose(found["objective"](both, batch, 0).loss, expected)
 
 
+def test_the_coverage_that_is_missing_pulls_the_selection_up():
+    # one sample of loss 0: lambda (c - s)^2, whose slope is -2 lambda (c - s) = -2 x 32 x (0.9 - 0.4) = -32
+    selected = torch.tensor([0.4], requires_grad=True)
+    selective_loss(torch.zeros(1), selected, 0.9, 32.0).backward()
+    assert torch.allclose(selected.grad, torch.tensor([-32.0]))
+
+
 def test_more_coverage_than_asked_for_costs_nothing():
     losses = torch.tensor([1.0, 3.0])
     assert float(selective_loss(losses, torch.ones(2), 0.5, 32.0)) == 2.0
@@ -44,6 +51,7 @@ def test_more_coverage_than_asked_for_costs_nothing():
 def test_it_answers_where_labels_can_be_told_at_about_the_coverage_asked_for():
     fit = SelectiveNet(training=RECIPE, coverage=0.5).fit(network(), half_noise())
     assert surer_where_it_can_be(fit) > 0.8
+    assert float(confidence(fit, half_noise(400, seed=5)).mean()) == pytest.approx(0.5, abs=0.1)
     assert fit.facts["abstains"] == "selection" and fit.artifacts["selector"].shape == (33,)
 
 

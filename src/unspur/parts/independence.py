@@ -29,8 +29,9 @@ def gaussian_kernel(x: Tensor, radius: float | None) -> Tensor:
 def hsic(k: Tensor, l: Tensor) -> Tensor:  # noqa: E741 (the letters of the paper)
     """The unbiased estimate of the Hilbert-Schmidt independence criterion from two kernels (Song et al., 2012, Eq. 5).
 
-    The diagonals of both kernels are set to zero. With the diagonals left in, or subtracted from every row as a
-    well-known implementation does, the result would not estimate independence. The estimate may be negative.
+    The diagonals of both kernels are set to zero; with them left in, the result would not estimate independence. (A
+    well-known implementation subtracts them from every row, which comes to the same only where all of a kernel's
+    diagonal is equal, as a Gaussian one's is.) The estimate may be negative.
     """
     n = len(k)
     k, l = (kernel - kernel.diagonal().diag() for kernel in (k, l))  # noqa: E741
