@@ -153,8 +153,8 @@ def _group_means(losses: Tensor, hits: Tensor, mined: Tensor | None) -> dict[str
     }
 
 
-ENOUGH = 20  # mined samples: one half chooses the weights, the other tests them, and ten are few for either
-CHOOSING, TESTING = slice(0, None, 2), slice(1, None, 2)  # mined samples by their places
+ENOUGH = 20  # mined samples: a half of them chooses the weights, and ten are few
+FIRST, SECOND = slice(0, None, 2), slice(1, None, 2)  # mined samples by their places
 LEVEL = 1.645  # standard errors that chance exceeds one time in twenty (one-sided, known deviation)
 
 
@@ -196,17 +196,19 @@ class Selection(TypedDict, total=False):
 class BestOnMined(Carry):
     """Remembers the weights with the lowest loss on mined samples of a validation set; the first of equal ones.
 
-    Every other mined sample is used to choose, the rest to test the choice: the best of twenty looks better than it is
-    on the samples that chose it. Samples that were not mined do not count: weights that are better on them may just
-    follow the shortcut. Needs no group labels.
+    Every other mined sample chooses. Whether the choice is better than the weights before is tested on the rest, and
+    the other way round (the rest choose, and those that chose before test), both at once: the best of twenty looks
+    better than it is on the samples that chose it, and half of a few samples would see little. Samples that were not
+    mined do not count: weights that are better on them may just follow the shortcut. Needs no group labels.
     """
 
-    saved: ClassVar[tuple[str, ...]] = ("best",)
+    saved: ClassVar[tuple[str, ...]] = ("best", "other_best")
     judges: ClassVar[bool] = True
 
     def __init__(self, model: nn.Module, val: Split | None, mined: Tensor | None, session: Session) -> None:
         self.model, self.val, self.mined, self.session = model, val, mined, session
-        self.best: dict[str, Any] | None = None
+        self.best: dict[str, Any] | None = None  # by the first half
+        self.other_best: Tensor | None = None  # losses of the best by the second half
         self.step = 0
 
     def see(self, moment: Moment) -> None:
@@ -218,7 +220,9 @@ class BestOnMined(Carry):
             return {}
         losses, hits = self._scored(self.model)
         mined = losses[self.mined]
-        if self.best is None or mined[CHOOSING].mean() < self.best["losses"][CHOOSING].mean():
+        if self.other_best is None or mined[SECOND].mean() < self.other_best[SECOND].mean():
+            self.other_best = mined
+        if self.best is None or mined[FIRST].mean() < self.best["losses"][FIRST].mean():
             weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
             self.best = {"model": weights, "step": self.step, "losses": mined}
         return _group_means(losses, hits, self.mined)
@@ -237,7 +241,9 @@ class BestOnMined(Carry):
         if before is not None:
             first = self._scored(before)[0][self.mined]
             found |= {"loss_before": float(first.mean()), "loss_after": float(losses.mean())}
-            if not clearly_lower(losses[TESTING], than=first[TESTING]):
+            assert self.other_best is not None  # there is one wherever there is a best
+            unseen = torch.cat([losses[SECOND], self.other_best[FIRST]])
+            if not clearly_lower(unseen, than=torch.cat([first[SECOND], first[FIRST]])):
                 weights, step, losses = before.state_dict(), 0, first
         self.model.load_state_dict(weights)
         return {"by": "mined validation samples", "step": step, "loss": float(losses.mean()), **found}
