@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from result_files import as_printed, made, markdown, number, read
+from result_files import as_printed, made, markdown, number, over_seeds, read
+
+DCWP_START = "python scripts/dcwp_start.py --seeds 0,1,2 --set masks.steps=1000 --set tuning.steps=300"
 
 
 def no_harm() -> list[str]:
@@ -103,6 +105,38 @@ def dcwp_masks() -> list[str]:
         "",
         *markdown(headers, rows),
     ]
+
+
+def dcwp_start() -> list[str]:
+    """Where the masks begin, on held-out images of another construction: per cent right over seeds."""
+    lines = read("dcwp-start")
+    rows = []
+    for start in dict.fromkeys(line["start"] for line in lines):
+        own = [line for line in lines if line["start"] == start]
+        shares = [over_seeds([line[key] for line in own]) for key in ("erm", "pruned", "result", "kept")]
+        rows.append([f"{start:g}", ", ".join(str(line["seed"]) for line in own), *shares])
+    headers = ["start of theta", "seeds", "ERM", "pruned", "result", "weights kept"]
+    commits = ", ".join(dict.fromkeys(line["commit"] for line in lines))
+    return [f"`{DCWP_START}`; commit {commits}.", "", *markdown(headers, rows)]
+
+
+def ule_protocol(name: str) -> list[str]:
+    """ULE's Table 1 by the paper's own protocol, a row for each lambda; train, with the shortcut, without it."""
+    found = read(name)
+    cells = {(cell["row"], cell["column"]): cell["ours"] for cell in found["cells"] if cell["values"]}
+    sets = {"MNIST-SC": "code", "ColoredMNIST": "colours"}
+
+    def scores(on: str, way: str) -> str:
+        places = (
+            (f"{on}, tested on {on}, {way}", "train"),
+            (f"{on}, tested on {on}, {way}", "test"),
+            (f"{on}, tested on MNIST, {way}", "test"),
+        )
+        return " / ".join(number(cells[place]) for place in places if place in cells)
+
+    ways = list(dict.fromkeys(row.split(", ", 2)[2] for row, _ in cells))
+    rows = [[way, *(scores(on, way) for on in sets)] for way in ways]
+    return [made(found), "", *markdown(["", *(f"{word}: train / with / without" for word in sets.values())], rows)]
 
 
 def ule_trials() -> list[str]:

@@ -107,6 +107,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "masktune-readings": papers.readings,
     "dcwp-table1-tries": papers.dcwp_tries,
     "dcwp-masks": papers.dcwp_masks,
+    "ule-table1-paper-mini": partial(papers.ule_protocol, "ule-table1-paper-mini"),
     "ule-trials": papers.ule_trials,
     "ule-digits": papers.ule_effect,
     "ule-last-layer": papers.ule_last_layer,
