@@ -107,6 +107,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "masktune-readings": papers.readings,
     "dcwp-table1-tries": papers.dcwp_tries,
     "dcwp-masks": papers.dcwp_masks,
+    "dcwp-start": papers.dcwp_start,
     "ule-table1-paper-mini": partial(papers.ule_protocol, "ule-table1-paper-mini"),
     "ule-trials": papers.ule_trials,
     "ule-digits": papers.ule_effect,

@@ -206,7 +206,7 @@ def test_classes_of_which_nothing_is_mined_are_named_where_their_names_are_known
 
 def test_masks_that_keep_every_weight_are_warned_of():
     # theta begins at 1.5 and moves by at most lr = 0.01 a step: after 3 steps it is at least 1.47 everywhere
-    fit = replace(SMALL, masks=replace(SMALL.masks, steps=3, lr=0.01)).fit(network(), shortcut(), seed=0)
+    fit = replace(SMALL, masks=replace(SMALL.masks, steps=3, lr=0.01, start=1.5)).fit(network(), shortcut(), seed=0)
     assert fit.facts["kept"] == 1.0
     assert fit.warnings[0].startswith("The masks keep every weight, so that nothing was pruned")
 

@@ -57,7 +57,7 @@ class Rules(NamedTuple):
     steps: int  # of plain training, however many images there are; a pretrained network has little left to learn
     epochs: tuple[int, int]  # but at least and at most so many
     schedule: Schedule  # of the rate
-    start: float  # of DCWP's gates. Each layer's output shrinks by what its gates keep: 0.82 of it at 1.5, 0.98 at 4.
+    start: float  # of DCWP's gates. Each layer's output shrinks by what its gates keep: half of it at 0, 0.98 at 4.
     # Batch norm makes up for that unless its statistics are frozen, as a pretrained network's are.
 
 
@@ -65,7 +65,7 @@ class Rules(NamedTuple):
 # the layers below know, so that the network gives one answer ever after: the rate rises first.
 RISING = WarmupStableDecay(warmup=0.1, decay=0.9)
 PRETRAINED = Rules(rate=4e-4, sgd_rate=0.01, steps=300, epochs=(3, 20), schedule=RISING, start=4.0)
-SCRATCH = Rules(rate=1e-3, sgd_rate=0.05, steps=1500, epochs=(5, 50), schedule=Cosine(), start=1.5)
+SCRATCH = Rules(rate=1e-3, sgd_rate=0.05, steps=1500, epochs=(5, 50), schedule=Cosine(), start=0.0)
 # A head on features that are kept.
 FROZEN = Rules(rate=1e-3, sgd_rate=0.05, steps=3000, epochs=(30, 300), schedule=Cosine(), start=4.0)
 
