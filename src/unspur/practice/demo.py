@@ -27,7 +27,8 @@ QUICK = {
         "small_cnn",
         [
             *("mining.training=sgd", "mining.training.epochs=1", "erm=sgd", "erm.epochs=6", "erm.weight_decay=1e-4"),
-            *("masks.steps=100", "masks.lr=0.1", "masks.l1=1e-4", "masks.align=0.5", "masks.batch_size=128"),
+            *("masks.steps=100", "masks.start=1.5", "masks.lr=0.1", "masks.l1=1e-4"),
+            *("masks.align=0.5", "masks.batch_size=128"),
             *("tuning.steps=50", "tuning.lr=3e-4", "tuning.align=0.5", "tuning.batch_size=128", "tuning.every=25"),
         ],
     ),
