@@ -6,8 +6,7 @@ lowest and highest values, so that they can be run as Tables 1 and 2 are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from unspur.papers.large_lr import ARCHS, BASE, COLUMNS, HEADS, PICKS, QUICK, USABLE, rates
 from unspur.papers.table import Analysed, Cell, Measure, Score, Setup, Table
@@ -15,22 +14,22 @@ from unspur.papers.table import Analysed, Cell, Measure, Score, Setup, Table
 ACCURACY = "Test Acc."
 Published = tuple[float | None, float | None]
 NOTHING: Published = (None, None)
-NO_MORE: Mapping[str, str] = MappingProxyType({})
+CALLED = {**HEADS, "class separation": "Class Sep.", "attribution entropy": "Attr. Entropy"}
 
 
 def swept(
-    row: str, sweep: tuple[Setup, ...], score: Score, accuracy: Published = NOTHING, more: Mapping[str, str] = NO_MORE
+    row: str,
+    sweep: tuple[Setup, ...],
+    score: Score,
+    accuracy: Published = NOTHING,
+    columns: Sequence[str] = COLUMNS,
 ) -> list[Cell]:
-    """The lowest and highest value of Table 1's columns over a sweep, and of ``more`` figures by what they are called.
-
-    Prunability is by what ``score`` is of.
-    """
+    """The lowest and highest value of columns, Table 1's, over a sweep; prunability by what ``score`` is of."""
     worst = score.field == "worst_group_accuracy"
     measures: dict[str, Measure] = {ACCURACY: score}
-    for figure in COLUMNS:
+    for figure in columns:
         own = "worst-group prunability" if worst and figure == "prunability" else figure
-        measures[HEADS.get(figure, "Class Sep.")] = Analysed(own)
-    measures |= {called: Analysed(figure) for called, figure in more.items()}
+        measures[CALLED[figure]] = Analysed(own)
     return [
         Cell(row, f"{column} {word}", value if column == ACCURACY else None, None, None, measure, sweep, pick)
         for column, measure in measures.items()
@@ -53,10 +52,10 @@ STANDARD = (
 )  # fmt: skip
 KRON = ("erm=kron", "erm.schedule=wsd", "erm.batch_size=100", "erm.epochs=50", "data.val=0")
 
-ENTROPY = {"Attr. Entropy": "attribution entropy"}  # 5: attributions that are spread out lie on background or texture
+ENTROPY = (*COLUMNS, "attribution entropy")  # 5: attributions that are spread out lie on background or texture
 FIGURE_10 = (
-    *swept("CIFAR-10, ResNet18", over_rates("cifar10", "ResNet18", SGD, 0.001, 0.25), TEST, more=ENTROPY),
-    *swept("CIFAR-100, ResNet18", over_rates("cifar100", "ResNet18", SGD, 0.001, 0.25), TEST, more=ENTROPY),
+    *swept("CIFAR-10, ResNet18", over_rates("cifar10", "ResNet18", SGD, 0.001, 0.25), TEST, columns=ENTROPY),
+    *swept("CIFAR-100, ResNet18", over_rates("cifar100", "ResNet18", SGD, 0.001, 0.25), TEST, columns=ENTROPY),
 )
 FIGURE_11 = swept("ImageNet-1k, ResNet18", over_rates("imagenet", "ResNet18", SGD, 0.001, 0.25), TEST)
 FIGURE_18 = swept("Waterbirds, Swin", over_rates("waterbirds", "Swin Transformer", PRETRAINED, 1e-7, 1e-4), WORST)
