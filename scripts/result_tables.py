@@ -18,19 +18,25 @@ from stand_in_table import stand_in
 
 
 def reproduced(name: str) -> list[str]:
-    """A published table: a row for each of its rows that we measured, ours beside theirs."""
+    """A published table: a row for each of its rows that we measured, ours beside what the paper prints."""
     found = read(name)
     cells = {(cell["row"], cell["column"]): cell for cell in found["cells"] if cell["values"]}
     rows, columns = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+    printed = {column for (_, column), cell in cells.items() if cell["published"] is not None}
+
+    def beside(column: str, ours: str, theirs: str) -> list[str]:
+        return [ours, theirs] if column in printed else [ours]
+
+    headers = [text for column in columns for text in beside(column, column, "published")]
     body = []
     for row in rows:
-        own = [cells.get((row, column), {}) for column in columns]
+        own = [(column, cells.get((row, column), {})) for column in columns]
         numbers = [
-            (number(cell.get("ours"), cell.get("ours_deviation")), as_printed(cell.get("published"))) for cell in own
+            beside(column, number(cell.get("ours"), cell.get("ours_deviation")), as_printed(cell.get("published")))
+            for column, cell in own
         ]
         body.append([row, *(text for pair in numbers for text in pair)])
-    headers = ["", *(text for column in columns for text in (column, "published"))]
-    return [made(found), "", *markdown(headers, body)]
+    return [made(found), "", *markdown(["", *headers], body)]
 
 
 class Claim(NamedTuple):
