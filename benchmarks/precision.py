@@ -3,7 +3,7 @@
     python benchmarks/precision.py [--repeats 5]
 
 Each network takes turns with its copy in the other precision, through the shared loop; medians. There is no bound: a
-processor that does not know bfloat16 may be slower with it.
+processor that does not know bfloat16 is slower with it (`unspur doctor` says which one this is).
 """
 
 from __future__ import annotations

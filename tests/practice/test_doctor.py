@@ -55,3 +55,8 @@ def test_the_cache_is_measured_where_it_is_and_its_disk_where_it_is_not_yet(cach
 def test_a_disk_that_is_nearly_full_is_a_problem(cache, monkeypatch):
     monkeypatch.setattr(doctor, "LEAST_FREE", 1 << 62)
     assert any("make room, or set UNSPUR_CACHE" in problem for problem in diagnose()["problems"])
+
+
+def test_a_processor_without_bfloat16_is_told(cache, monkeypatch):
+    monkeypatch.setattr(doctor, "knows_bfloat16", lambda: False)
+    assert diagnose()["devices"][0]["bfloat16"] is False

@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from unspur.core.files import read_tensors
 from unspur.errors import UnspurError
 from unspur.runs.config import configure
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
-from unspur.runs.machines import VARIABLES, require_devices, require_torchrun
+from unspur.runs.machines import VARIABLES, knows_bfloat16, require_devices, require_torchrun, say_if_slower
 
 TINY = ["arch.width=8", "erm.epochs=2", "erm.batch_size=50", "data.train=200", "data.test=100", "data.val=50"]
 
@@ -67,3 +68,37 @@ def test_another_number_of_processes_than_torchrun_started_is_refused(monkeypatc
 def test_more_devices_than_there_can_be_are_refused(devices):
     with pytest.raises(UnspurError, match=r"must be at least 1|is more than the .* of this machine; use at most these"):
         require_devices(devices)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "knows"),
+    [
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": True}, True),
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, False),
+        ({"avx2": True}, None),  # a torch that does not say
+    ],
+)
+def test_mixed_precision_is_called_slower_only_where_the_processor_is_known_to_lack_it(
+    capabilities, knows, monkeypatch
+):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    said = []
+    say_if_slower(["full"], said.append)
+    assert knows_bfloat16() is knows and not said
+    say_if_slower(["full", "bf16"], said.append)
+    assert len(said) == (knows is False)
+
+
+def test_a_run_in_mixed_precision_says_where_full_precision_is_faster(tmp_path, monkeypatch):
+    monkeypatch.setattr("unspur.runs.machines.knows_bfloat16", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    said = []
+    config = configure("erm", "parity", settings=[*TINY, "erm.epochs=1", "precision=bf16"])
+    run(config, tmp_path, say=said.append)
+    run(configure("erm", "parity", settings=[*TINY, "erm.epochs=1"]), tmp_path, say=said.append)
+    assert said == [
+        "This processor has no bfloat16 arithmetic: precision=bf16 works here, but full precision is faster."
+    ]

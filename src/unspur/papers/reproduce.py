@@ -21,6 +21,7 @@ from unspur.papers.ule_spawrious import TABLES as ULE_SPAWRIOUS
 from unspur.runs.config import Config
 from unspur.runs.experiment import run
 from unspur.runs.folder import Run
+from unspur.runs.machines import say_if_slower
 from unspur.runs.result import ENDED, Result
 from unspur.version import commit
 
@@ -80,6 +81,7 @@ def reproduce(
                 raise
             configs = []  # a setting is not for it
         planned[setup] = configs if setup in wanted else _ended(configs, runs)
+    say_if_slower({config.precision for configs in planned.values() for config in configs}, say)
     writable(results)
     with counting(f"reproduce {table.key}", sum(map(len, planned.values()))) as advance:
         for setup, configs in planned.items():

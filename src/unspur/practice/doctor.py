@@ -19,9 +19,11 @@ from unspur.data.catalog import DATASETS
 from unspur.data.files.fetch import DataFiles
 from unspur.data.images.layout import ImageSet
 from unspur.data.spec import DataSpec, Found
+from unspur.runs.machines import knows_bfloat16
 from unspur.version import __version__, commit
 
 PACKAGE = "unspur"
+FIRST_WITH_BFLOAT16 = 8  # of CUDA's compute capabilities: Ampere
 LEAST_FREE = 2_000_000_000  # free bytes on the cache's disk; with fewer, a set of photographs may not fit
 EXTRAS = {  # what each extra of pyproject.toml is for
     "svhn": "reading SVHN's files",
@@ -59,6 +61,7 @@ class Device(TypedDict):
 
     name: str  # as torch calls it, and its model
     memory: int | None  # bytes
+    bfloat16: bool | None  # whether it computes in it, so that precision=bf16 saves time; None where torch does not say
 
 
 class Cache(TypedDict):
@@ -118,12 +121,13 @@ def diagnose(data_dir: Path | None = None) -> Diagnosis:
 
 
 def _devices() -> list[Device]:
-    found: list[Device] = [{"name": "cpu", "memory": machine_memory()}]
+    found: list[Device] = [{"name": "cpu", "memory": machine_memory(), "bfloat16": knows_bfloat16()}]
     if torch.backends.mps.is_available():
-        found.append({"name": "mps", "memory": None})
+        found.append({"name": "mps", "memory": None, "bfloat16": None})
     for index in range(torch.cuda.device_count()):
         about = torch.cuda.get_device_properties(index)
-        found.append({"name": f"cuda:{index} {about.name}", "memory": about.total_memory})
+        knows = about.major >= FIRST_WITH_BFLOAT16
+        found.append({"name": f"cuda:{index} {about.name}", "memory": about.total_memory, "bfloat16": knows})
     return found
 
 

@@ -26,7 +26,7 @@ from unspur.runs.config import Config
 from unspur.runs.defaults import SetSize, photographs
 from unspur.runs.estimate import blind, doubts
 from unspur.runs.folder import RESULT, Run
-from unspur.runs.machines import require_devices, require_torchrun
+from unspur.runs.machines import require_devices, require_torchrun, say_if_slower
 from unspur.runs.result import ENDED, Result, Status
 from unspur.runs.result_warnings import (
     lopsided_warnings,
@@ -75,6 +75,7 @@ def run(
     if follow is not None:
         for observer in _followed(stored, loaded.data, follow):
             observer.check(loaded.model)
+    say_if_slower([config.precision], say)
     if nodes > 1:
         fabric = fabric_for(config, devices=devices, num_nodes=nodes, strategy="ddp")
         return _on_machines(fabric, stored, loaded, bool(progress), follow, say)

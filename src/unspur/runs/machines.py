@@ -1,8 +1,9 @@
-"""Training on several machines: what torchrun must have told each process."""
+"""What machines can do: how many devices there are, what torchrun must have told each process, and 16-bit products."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 
 import torch
 
@@ -39,3 +40,17 @@ def require_torchrun(nodes: int, devices: int) -> None:
         f"--nodes {nodes} --devices {devices} are {nodes * devices} processes, but torchrun started {size}; give it "
         f"--nnodes {nodes} --nproc-per-node {devices}.",
     )
+
+
+def say_if_slower(precisions: Iterable[str], say: Callable[[str], None]) -> None:
+    """Say that mixed precision, if it is one of ``precisions``, takes longer on this machine than full precision."""
+    accelerated = torch.cuda.is_available() or torch.backends.mps.is_available()
+    if "bf16" in precisions and not accelerated and knows_bfloat16() is False:
+        say("This processor has no bfloat16 arithmetic: precision=bf16 works here, but full precision is faster.")
+
+
+def knows_bfloat16() -> bool | None:
+    """Whether this machine's processor computes in bfloat16 and need not imitate it; None where torch does not say."""
+    told: Callable[[], dict[str, object]] = getattr(torch.cpu, "get_capabilities", dict)  # an older torch has none
+    known = [bool(has) for name, has in told().items() if "bf16" in name]
+    return any(known) if known else None

@@ -15,6 +15,7 @@ from unspur.runs.analyze import stored_analysis
 from unspur.runs.config import Config
 from unspur.runs.engines import ENGINES, Job, Outcome
 from unspur.runs.folder import Run
+from unspur.runs.machines import say_if_slower
 from unspur.runs.result import ENDED
 
 
@@ -43,6 +44,8 @@ class Many(NamedTuple):
         every = {config.key: config for config in configs}
         left = [config for config in every.values() if self._unfinished(Run.create(self.out, config))]
         self.require(left)
+        if self.engine == "local":  # else it is other machines that train
+            say_if_slower({config.precision for config in left}, say)
         writable(self.out)
         data = str(self.data_dir) if self.data_dir else None
         queue = [Job(config.to_json(), str(self.out), data, self.analyze) for config in left]

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from unspur.cli.show.console import console
 from unspur.core.files import in_bytes
-from unspur.practice.doctor import Diagnosis, Extra, Files
+from unspur.practice.doctor import Device, Diagnosis, Extra, Files
 
 SHOWN = ("torch", "torchvision", "numpy", "pillow", "safetensors", "typer")  # of the packages, unless one does not fit
 
@@ -19,9 +19,7 @@ def print_diagnosis(found: Diagnosis) -> None:
     out = console()
     commit = f" ({found['commit']})" if found["commit"] else ""
     packages = [f"{package['name']} {package['found']}" for package in found["packages"] if package["name"] in SHOWN]
-    devices = [
-        device["name"] + (f" ({in_bytes(device['memory'])})" if device["memory"] else "") for device in found["devices"]
-    ]
+    devices = [_device(device) for device in found["devices"]]
     cache = found["cache"]
     lines = {
         "unspur": f"{found['version']}{commit}, Python {found['python']}, {found['platform']}",
@@ -40,6 +38,13 @@ def print_diagnosis(found: Diagnosis) -> None:
         out.print(f"Problem: {problem}", highlight=False, markup=False)
     if not found["problems"]:
         out.print("Nothing that unspur itself needs is missing.", highlight=False)
+
+
+def _device(device: Device) -> str:
+    """Its name and what to know of it, such as: cpu (25.3 GB, slow with precision=bf16)."""
+    known = [in_bytes(device["memory"])] if device["memory"] else []
+    known += ["slow with precision=bf16"] if device["bfloat16"] is False else []
+    return device["name"] + (f" ({', '.join(known)})" if known else "")
 
 
 def _extras(extras: list[Extra]) -> Table:
