@@ -230,7 +230,7 @@ def _sum(found: list[Line]) -> Iterator[str]:
     run = [(line, line.ours.departure) for line in found if line.ours]
     closest = [(line, departure) for line, departure in run if not departure.instead]
     kinds = {
-        "with the paper's network, images and training": [
+        "with the paper's network, images and schedule": [
             line for line, departure in closest if not departure.training
         ],
         "with another training (schedule, range of rates)": [line for line, departure in closest if departure.training],

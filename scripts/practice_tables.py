@@ -142,7 +142,7 @@ def repair_no_harm() -> list[str]:
     for row in found["rows"]:
         kept = row["chosen"] is None
         figures = [f"{100 * row[when]:.1f}" for when in ("before", "after")]
-        tried = ", ".join(each["name"] for each in row["tried"]) or "nothing"
+        tried = ", ".join(each["name"] for each in row["tried"] if each["status"] == "done") or "nothing"
         rows.append([row["case"], row["verdict"], tried, "the model itself" if kept else row["chosen"], *figures])
     headers = ("set", "audit", "tried", "kept", "accuracy before", "after")
     return [made(found), "", *markdown(headers, rows)]

@@ -83,7 +83,7 @@ groups: whether it needs group labels; "needed" in training, "validation" in the
 cost: in units of plain training.
 network: "from scratch": it spoils what a pretrained one knows; "pretrained": it trains the last layer alone.
 shown to repair: what it gained most on here, per cent right where the shortcut misleads, without and with it;
-                 "-": not tried; "no gain": less than two points; docs/which-method.md has the whole table."""
+                 "-": not in these tables; "no gain": less than two points; docs/which-method.md has the whole table."""
 
 
 def _files(data: Outline) -> str:
