@@ -106,6 +106,18 @@ def test_the_ensembles_score_is_one_minus_the_labels_probability():
     assert torch.equal(mined.train, wrong(model, train, Session()))
 
 
+def test_the_ensemble_judges_with_batch_norm_that_has_been_measured_again():
+    # At a small momentum the running means of a short training are mostly their initial values.
+    train = shortcut()
+    train = Split(train.x + 5, train.y)
+    with seeded(0, "network"):
+        model = nn.Sequential(nn.Linear(7, 32), nn.BatchNorm1d(32, momentum=0.001), nn.ReLU(), nn.Linear(32, 2))
+    ensemble = EpochEnsemble(score=0.5, training=Adam(lr=0.02, epochs=1, batch_size=64))
+    mined = ensemble.mine(model, train, None, session=Session())
+    # After one epoch of two classes, a score above 1/2 is a wrong prediction of the network that is returned.
+    assert torch.equal(mined.train, wrong(model, train, Session()))
+
+
 @pytest.mark.parametrize("at", [0.4, 0.75, 0.95])
 def test_an_interrupted_ensemble_mines_the_same(at, tmp_path):
     train, val = shortcut(), shortcut(seed=1)

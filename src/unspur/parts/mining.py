@@ -5,9 +5,9 @@ Mining looks at the samples as they are stored, without augmentation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, TypedDict
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from unspur.errors import UnspurError, require
 from unspur.train.loop import outputs
 from unspur.train.loop import train as train_model
 from unspur.train.losses import Loss, confident_cross_entropy, cross_entropy, generalised_cross_entropy
-from unspur.train.moments import Carry, Moment
+from unspur.train.moments import Carry
 from unspur.train.recipe import SGD, Adam, Optimiser
 from unspur.train.session import Session
 
@@ -171,20 +171,21 @@ class _Scores(Carry):
     """1 - p(label) of every sample after each epoch."""
 
     saved: ClassVar[tuple[str, ...]] = ("of_epoch",)
+    judges: ClassVar[bool] = True
 
     def __init__(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> None:
-        self.model = model  # not the moment's model, which may compute in 16 bits
+        self.model = model
         self.splits, self.session = [train] if val is None else [train, val], session
         self.of_epoch: list[Tensor] = []
 
-    def see(self, moment: Moment) -> None:
-        if moment.ends_round:
-            parts = [
-                1 - logits.softmax(1).gather(1, batch.y.unsqueeze(1)).squeeze(1).cpu()
-                for split in self.splits
-                for batch, logits in outputs(self.model, split, self.session.device)
-            ]
-            self.of_epoch.append(torch.cat(parts))
+    def figures(self) -> Mapping[str, Any]:
+        parts = [
+            1 - logits.softmax(1).gather(1, batch.y.unsqueeze(1)).squeeze(1).cpu()
+            for split in self.splits
+            for batch, logits in outputs(self.model, split, self.session.device)
+        ]
+        self.of_epoch.append(torch.cat(parts))
+        return {}
 
     def mean(self) -> Tensor:
         return torch.stack(self.of_epoch).mean(0)
