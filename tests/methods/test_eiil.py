@@ -77,3 +77,34 @@ def test_settings_that_cannot_work_are_refused():
         EIIL(lr=0)
     with pytest.raises(UnspurError, match="full weight after 500 steps, but the training has 27"):
         replace(QUICK, on="irm").fit(network(), shortcut())
+
+
+def test_the_slope_is_that_of_the_loss_by_a_scale_also_where_the_model_is_confident():
+    # raising all logits of a sample changes no loss; in the difference of two products it cost 40 % of the signs
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(400) % 2
+    logits = torch.randn(400, 2, generator=generator)
+    logits[torch.arange(400), y] += 16 * (1 - 2 * (torch.arange(400) < 20).float())
+    exact = ((logits.double().softmax(1) - torch.nn.functional.one_hot(y)) * logits.double()).sum(1)
+    assert torch.equal((slopes(logits + 1, y) > 0), (exact > 0))
+
+
+def test_a_confident_models_data_are_split_by_its_mistakes_and_not_by_the_random_start():
+    # margins of 12: gradients of the assignments are below Adam's epsilon unless slopes are brought to one size
+    generator = torch.Generator().manual_seed(0)
+    y, n = torch.zeros(2000, dtype=torch.long), 2000
+    margin = 12 + torch.randn(n, generator=generator)
+    margin[:100] *= -1  # what the model is wrong about
+    slope = slopes(torch.stack([margin, torch.zeros(n)], 1).double(), y)
+    start = torch.randn(n, generator=generator)
+    first = environments(slope, start, 1e-2, 2000, lambda done: None)
+    mistakes = first if first[:100].float().mean() > 0.5 else ~first
+    assert mistakes[:100].all() and mistakes[100:].float().mean() < 0.15
+
+
+def test_an_inferred_group_of_one_sample_is_told(monkeypatch):
+    alone = torch.arange(600) == int((shortcut().y == 1).nonzero()[0])
+    alone |= (torch.arange(600) < 300) & (shortcut().y == 0)
+    monkeypatch.setattr(eiil, "environments", lambda *args: alone)
+    fit = replace(QUICK, training=SGD(epochs=0)).fit(network(), shortcut())
+    assert any(said.startswith("Of 4 inferred groups 1 has a single training sample") for said in fit.warnings)

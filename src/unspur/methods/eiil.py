@@ -65,14 +65,16 @@ class EIIL(LogitsMethod):
         logits = all_logits(brief, train, session)
         start = torch.randn(len(train), generator=stream(session.seed, "environments"))
         progress = of_stage(session.progress, "environments")
-        first = environments(slopes(logits, train.y), start, self.lr, self.steps, progress)
+        first = environments(slopes(logits.double(), train.y), start, self.lr, self.steps, progress)
         require_both(first, "erm", instead="")
         losses = functional.cross_entropy(logits, train.y, reduction="none")
         mined = Mined(first if losses[first].mean() > losses[~first].mean() else ~first, None, train.y)
-        figures = {}
+        figures, warnings = {}, mined.warnings()
         if self.on == "irm":
             weights = (min(1.0, self.lam), self.lam)
             train_annealed(model, train, self.training, mined.train.long(), invariance, weights, self.anneal, session)
         else:
-            figures = train_on_groups(model, train, None, Inferred.by(train, mined.train), self.training, session)
-        return Fit(model, {"erm": brief}, Baseline("erm"), mining=mined, figures=figures, warnings=mined.warnings())
+            groups = Inferred.by(train, mined.train)
+            figures = train_on_groups(model, train, None, groups, self.training, session)
+            warnings += groups.warnings()
+        return Fit(model, {"erm": brief}, Baseline("erm"), mining=mined, figures=figures, warnings=warnings)

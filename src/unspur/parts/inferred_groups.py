@@ -34,6 +34,22 @@ class Inferred(NamedTuple):
         known = None if val is None or held is None else label_groups(val.y, held)
         return cls(label_groups(train.y, environment), known)
 
+    def warnings(self) -> list[str]:
+        """A sentence if training groups have a single sample: drawn as often as whole groups, it is memorised.
+
+        >>> Inferred(torch.tensor([0, 0, 1]), None).warnings()[0].partition(",")[0]
+        'Of 2 inferred groups 1 has a single training sample'
+        """
+        size = torch.bincount(self.train)
+        lone = int((size == 1).sum())
+        if not lone:
+            return []
+        have, it = ("has", "it is") if lone == 1 else ("have", "these are")
+        return [
+            f"Of {len(size)} inferred groups {lone} {have} a single training sample, and {it} drawn as often as whole "
+            "groups: one mistake of the inference can be memorised."
+        ]
+
 
 def label_groups(y: Tensor, environment: Tensor) -> Tensor:
     """Samples by label and environment, numbered from 0 without gaps.

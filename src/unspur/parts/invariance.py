@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from unspur.core.progress import Done
 from unspur.parts.domains import Seen
@@ -17,7 +16,8 @@ def slopes(logits: Tensor, y: Tensor) -> Tensor:
     >>> slopes(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 2 (0.8808 - 1), and 0
     tensor([-0.2384,  0.0000])
     """
-    return ((logits.softmax(1) - functional.one_hot(y, logits.shape[1])) * logits).sum(1)
+    over = logits - logits.gather(1, y[:, None])  # the same, without the difference of two large numbers
+    return (logits.softmax(1) * over).sum(1)
 
 
 def invariance(seen: Seen) -> Tensor:
@@ -35,7 +35,13 @@ def soft_penalty(share: Tensor, slope: Tensor) -> Tensor:
 
 
 def environments(slope: Tensor, start: Tensor, lr: float, steps: int, progress: Done) -> Tensor:
-    """Which samples belong to the first of the two environments that raise the penalty most (EIIL, Algorithm 1)."""
+    """Which samples belong to the first of the two environments that raise the penalty most (EIIL, Algorithm 1).
+
+    Slopes are scaled to a mean square of 1, in double precision. Adam's steps do not depend on that but for its
+    epsilon, which exceeds the gradients where the model is confident: the split would stay near its random start.
+    """
+    slope = slope.double()
+    slope = slope / slope.square().mean().sqrt().clamp(min=torch.finfo(slope.dtype).tiny)
     assigned = start.to(slope).clone().requires_grad_()
     optimiser = torch.optim.Adam([assigned], lr=lr)
     for step in range(steps):
