@@ -32,3 +32,20 @@ def test_the_number_of_clusters_is_that_with_the_highest_silhouette():
 def test_points_that_are_all_the_same_are_one_cluster():
     assert best_clusters(torch.ones(5, 2), 4, torch.Generator()).of.tolist() == [0] * 5
     assert best_clusters(torch.ones(1, 2), 4, torch.Generator()).of.tolist() == [0]
+
+
+def test_probabilities_near_one_are_told_apart():
+    # in single precision their distances are lost in the squares
+    generator = torch.Generator().manual_seed(0)
+    gap = torch.cat([torch.full((900,), 1e-5), torch.full((100,), 1e-4)]) * (
+        1 + 0.1 * torch.rand(1000, generator=generator)
+    )
+    x = torch.stack([1 - gap, gap], 1).double()
+    found = best_clusters(x.float(), 10, torch.Generator().manual_seed(1))
+    assert torch.bincount(found.of).tolist() in ([900, 100], [100, 900]) and found.silhouette > 0.9
+
+
+def test_points_of_as_many_kinds_as_clusters_are_those_clusters():
+    x = torch.tensor([[1.0, 0.0]] * 95 + [[0.0, 1.0]] * 5)
+    found = best_clusters(x, 10, torch.Generator().manual_seed(0))
+    assert sorted(torch.bincount(found.of).tolist()) == [5, 95] and found.silhouette == pytest.approx(1.0)

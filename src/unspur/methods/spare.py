@@ -53,7 +53,7 @@ class SPARE(LogitsMethod):
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         brief = copy.deepcopy(model)
         train_model(brief, train, self.erm, stage="erm", session=session)
-        chances, found = all_logits(brief, train, session).softmax(1), {}
+        chances, found = all_logits(brief, train, session).double().softmax(1), {}
         share, mined = torch.zeros(len(train), dtype=torch.double), torch.zeros(len(train), dtype=torch.bool)
         for label in train.y.unique().tolist():
             own = (train.y == label).nonzero().squeeze(1)

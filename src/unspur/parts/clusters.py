@@ -71,10 +71,14 @@ def silhouette(x: Tensor, cluster: Tensor) -> float:
 
 
 def best_clusters(x: Tensor, most: int, generator: torch.Generator) -> Clusters:
-    """Two to ``most`` clusters, the number with the highest silhouette; one if no silhouette is above 0."""
+    """Two to ``most`` clusters, the number with the highest silhouette; one if no silhouette is above 0.
+
+    In double precision: distances between probabilities near 1 are lost in single.
+    """
+    x = x.double()
     some = torch.randperm(len(x), generator=generator)[:SAMPLED]
     found = Clusters(torch.zeros(len(x), dtype=torch.long), 0.0)
-    for count in range(2, min(most, len(x.unique(dim=0)) - 1) + 1):
+    for count in range(2, min(most, len(x.unique(dim=0)), len(x) - 1) + 1):
         own = kmeans(x, count, generator)
         if len(own[some].unique()) > 1 and (score := silhouette(x[some], own[some])) > found.silhouette:
             found = Clusters(own, score)
