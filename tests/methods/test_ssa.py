@@ -156,3 +156,21 @@ def test_what_cannot_work_is_refused():
     same = replace(held(), attributes={"told": torch.zeros(120, dtype=torch.long)})
     with pytest.raises(UnspurError, match=r"all samples have the same one; label more, or use .* such as xrm"):
         QUICK.fit(network(), shortcut(), val=same)
+
+
+@pytest.mark.parametrize("early", [{"until_accuracy": 0.9}, {"until_loss": 0.1}])
+def test_a_stop_rule_that_would_look_at_labels_that_nobody_gave_is_refused(early):
+    with pytest.raises(UnspurError, match=r"leave attribute.until_accuracy and attribute.until_loss unset"):
+        SSA(attribute=SGD(**early))
+
+
+def test_the_logged_accuracy_is_that_of_labelled_samples_alone():
+    model, x = nn.Linear(1, 2), torch.tensor([[1.0], [2.0], [-3.0], [-1.0]])
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[1.0], [-1.0]]))
+        model.bias.zero_()
+    known, truth = torch.tensor([True, False, False, True]), torch.tensor([0, 0, 0, 0])
+    found = spreading(torch.zeros(4, dtype=torch.long), truth, known, 2, 0.6)(
+        model, Split(x, truth).batch(torch.arange(4)), 0
+    )
+    assert float(found.logged["labelled_accuracy"]) == 0.5 and found.logits is None

@@ -42,6 +42,12 @@ class SSA(LogitsMethod):
         require(self.folds >= 2, f"folds must be at least 2 but got {self.folds}.")
         require(0 < self.least < 1, f"least must lie in (0, 1) but got {self.least}.")
         size = self.attribute.batch_size
+        early = self.attribute.until_accuracy, self.attribute.until_loss
+        require(
+            early == (None, None),
+            "ssa keeps the round that is best on labelled data it did not train on; leave attribute.until_accuracy and "
+            "attribute.until_loss unset.",
+        )
         require(size >= 2, f"attribute.batch_size must be at least 2 but got {size}: half of a batch is labelled data.")
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
@@ -63,4 +69,4 @@ class SSA(LogitsMethod):
         mined = torch.zeros(len(train), dtype=torch.bool) if aligned is None else ~aligned
         groups = Inferred(label_groups(train.y, found), groups_of(val).id)
         figures = train_on_groups(model, train, val, groups, self.training, session)
-        return Fit(model, mining=Mined(mined, None, train.y), figures=figures)
+        return Fit(model, mining=Mined(mined, None, train.y), figures=figures, warnings=groups.warnings())

@@ -87,8 +87,9 @@ def spreading(y: Tensor, attribute: Tensor, known: Tensor, count: int, least: fl
         free = logits[~own]
         taken = confident(free.detach().softmax(1), label[~own], in_batch, smallest, least)
         losses = functional.cross_entropy(free, free.detach().argmax(1), reduction="none")
-        logged = {"pseudo": taken.float().mean()}
-        return Minimised(supervised + (losses * taken).mean(), logits, logged)
+        right = (logits[own].argmax(1) == truth[own]).float().mean()
+        logged = {"pseudo": taken.float().mean(), "labelled_accuracy": right}
+        return Minimised(supervised + (losses * taken).mean(), logged=logged)
 
     return objective
 
