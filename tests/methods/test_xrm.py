@@ -6,7 +6,7 @@ from torch import nn
 
 from methods.shortcuts import PLAIN, misled, network, shortcut
 from unspur.data.base import Batch, Split
-from unspur.errors import UnspurError
+from unspur.errors import Diverged, UnspurError
 from unspur.methods import xrm
 from unspur.methods.erm import ERM
 from unspur.methods.xrm import XRM
@@ -43,10 +43,10 @@ def test_a_label_changes_with_the_chance_of_the_paper():
     assert labels.flipped() == pytest.approx(0.5, abs=0.04)
 
 
-def test_the_loss_is_the_mean_over_classes_of_current_labels_written_as_a_loop():
+def test_the_loss_is_the_sum_over_classes_of_current_labels_written_as_a_loop():
     logits, y = torch.randn(6, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 0, 0, 0, 2, 2])
     by_class = [torch.stack([-logits[i].log_softmax(0)[k] for i in range(6) if y[i] == k]).mean() for k in (0, 2)]
-    assert torch.isclose(class_balanced(logits, y), (by_class[0] + by_class[1]) / 2)
+    assert torch.isclose(class_balanced(logits, y), by_class[0] + by_class[1])
 
 
 def test_each_twin_learns_from_its_own_half_and_the_current_labels(monkeypatch):
@@ -83,6 +83,14 @@ def test_the_rate_with_most_changed_labels_counts_among_those_with_two_environme
     monkeypatch.setattr(xrm, "train_twins", lambda *given: Found(given[4].lr, mined, *known[given[4].lr]))
     fit = replace(QUICK, rates=(0.1, 0.01, 0.001), training=SGD(epochs=0)).fit(network(), shortcut())
     assert fit.facts["rate"] == 0.01 and fit.facts["flipped"] == 0.2
+
+
+def test_a_rate_at_which_the_twins_diverge_is_not_chosen_from_and_named():
+    fit = replace(QUICK, rates=(0.01, 1e6), training=SGD(epochs=0)).fit(network(), shortcut())
+    assert fit.facts["rate"] == 0.01
+    assert "At rate 1e+06 the twins diverged, so that it was not chosen from." in fit.warnings
+    with pytest.raises(Diverged):
+        replace(QUICK, rates=(1e6,)).fit(network(), shortcut())
 
 
 @pytest.mark.parametrize("empty_in", ["train", "val"])

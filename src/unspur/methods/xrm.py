@@ -11,7 +11,7 @@ from torch import nn
 
 from unspur.core.seeds import stream
 from unspur.data.base import Split
-from unspur.errors import require
+from unspur.errors import Diverged, require
 from unspur.methods.base import Fit, LogitsMethod
 from unspur.parts.inferred_groups import Inferred, train_on_groups
 from unspur.parts.mining import require_both
@@ -52,13 +52,21 @@ class XRM(LogitsMethod):
         )
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
-        best = max((self._try(rate, model, train, val, session) for rate in self.rates), key=lambda found: found.rank)
+        tried, diverged = [], []
+        for rate in self.rates:
+            try:
+                tried.append(self._try(rate, model, train, val, session))
+            except Diverged:
+                if rate == self.rates[-1] and not tried:
+                    raise
+                diverged.append(f"At rate {rate:g} the twins diverged, so that it was not chosen from.")
+        best = max(tried, key=lambda found: found.rank)
         mined = best.mined
         require_both(mined.train, "twins", instead=", or take other rates")
         groups = Inferred.by(train, mined.train, val, mined.val)
         figures = train_on_groups(model, train, val, groups, self.training, session)
         figures |= {"rate": best.rate, "flipped": best.flipped}
-        return Fit(model, mining=mined, figures=figures, warnings=mined.warnings())
+        return Fit(model, mining=mined, figures=figures, warnings=[*diverged, *mined.warnings(), *groups.warnings()])
 
     def _try(self, rate: float, model: nn.Module, train: Split, val: Split | None, session: Session) -> Found:
         coin = torch.rand(len(train), generator=stream(session.seed, "coin")) < 0.5

@@ -52,9 +52,9 @@ def flip_chance(top: Tensor, classes: int) -> Tensor:
 
 
 def class_balanced(logits: Tensor, y: Tensor) -> Tensor:
-    """The mean over the classes of a batch of their mean cross-entropy."""
+    """The sum over the classes of a batch of their mean cross-entropy, as in the authors' code."""
     losses = functional.cross_entropy(logits, y, reduction="none")
-    return group_means(losses, y, logits.shape[1]).nanmean()
+    return group_means(losses, y, logits.shape[1])[y.unique()].sum()
 
 
 class Found(NamedTuple):
