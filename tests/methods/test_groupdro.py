@@ -52,7 +52,7 @@ def test_the_weights_have_no_gradient_of_their_own():
     weights = GroupWeights(group, 3.0, 0.0, torch.device("cpu"))
     found = weights.loss(model, batch, 0).loss
     risks = [cross_entropy(model(batch.x), batch)[group == g].mean() for g in (0, 1)]
-    q = weights.raised(torch.stack(risks))
+    q = weights.raised(torch.stack(risks), torch.ones(2).bool())
     expected = torch.autograd.grad(q[0] * risks[0] + q[1] * risks[1], model.weight)[0]
     assert torch.allclose(torch.autograd.grad(found, model.weight)[0], expected)
 
@@ -60,14 +60,23 @@ def test_the_weights_have_no_gradient_of_their_own():
 def test_a_small_group_with_the_same_loss_gets_the_larger_weight():
     # equal losses, sizes 100 and 4, C = 2, eta = 1: q1 / q0 = exp(2 / sqrt 4 - 2 / sqrt 100) = exp(0.8)
     weights = GroupWeights(torch.tensor([0] * 100 + [1] * 4), 1.0, 2.0, torch.device("cpu"))
-    q = weights.raised(torch.tensor([0.7, 0.7]))
+    q = weights.raised(torch.tensor([0.7, 0.7]), torch.ones(2).bool())
     assert torch.isclose(q[1] / q[0], torch.tensor(0.8).exp())
 
 
 def test_a_group_that_the_batch_lacks_keeps_its_weight_but_for_the_scaling():
     weights = GroupWeights(torch.tensor([0, 1, 2]), 1.0, 0.0, torch.device("cpu"))
-    q = weights.raised(torch.tensor([1.0, float("nan"), 0.0]))
+    q = weights.raised(torch.tensor([1.0, float("nan"), 0.0]), torch.tensor([True, False, True]))
     assert torch.allclose(q, torch.tensor([2.718282, 1.0, 1.0]) / 4.718282)
+
+
+def test_a_network_that_has_diverged_has_no_finite_loss():
+    # a group's mean that is not a number because the network's answers are not: unlike that of a group not in the batch
+    weights, model = GroupWeights(torch.tensor([0, 1, 2]), 1.0, 0.0, torch.device("cpu")), nn.Linear(2, 2)
+    batch = Batch(torch.ones(2, 2), torch.tensor([0, 1]), torch.tensor([0, 1]))
+    assert torch.isfinite(weights.loss(model, batch, 0).loss)
+    nn.init.constant_(model.weight, float("nan"))
+    assert not torch.isfinite(weights.loss(model, batch, 0).loss)
 
 
 def test_two_groups_that_contradict_each_other_end_alike_whatever_their_sizes():

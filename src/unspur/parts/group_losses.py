@@ -36,23 +36,25 @@ class GroupWeights(Carry):
         self.eta, self.margin = eta, adjustment / self.size.sqrt()
         self.q = torch.full(self.size.shape, 1 / len(self.size), device=device)
 
-    def raised(self, risks: Tensor) -> Tensor:
-        """q exp(eta (risk + C / sqrt(n))), scaled to sum to 1; a group not in the batch only gets scaled."""
-        grown = self.q.to(risks.device) * (self.eta * (risks.detach() + self.margin).nan_to_num(0.0)).exp()
+    def raised(self, risks: Tensor, present: Tensor) -> Tensor:
+        """q exp(eta (risk + C / sqrt(n))), scaled to sum to 1; a group that is not ``present`` only gets scaled."""
+        grown = self.q.to(risks.device) * torch.where(present, self.eta * (risks.detach() + self.margin), 0.0).exp()
         return grown / grown.sum()
 
-    def risks(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Each group's mean loss in a batch."""
-        return group_means(cross_entropy(logits.float(), batch), self.group[batch.index], len(self.size))
+    def risks(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Each group's mean loss in a batch, and which groups are in it."""
+        group = self.group[batch.index]
+        means = group_means(cross_entropy(logits.float(), batch), group, len(self.size))
+        return means, torch.bincount(group, minlength=len(self.size)) > 0
 
     def loss(self, model: nn.Module, batch: Batch, step: int) -> Minimised:
         """The sum of q times risk, with q already raised by this batch's losses, as in the algorithm."""
         logits = model(batch.x)
-        risks = self.risks(logits, batch)
-        return Minimised((self.raised(risks) * risks.nan_to_num(0.0)).sum(), logits)
+        risks, present = self.risks(logits, batch)
+        return Minimised((self.raised(risks, present) * torch.where(present, risks, 0.0)).sum(), logits)
 
     def see(self, moment: Moment) -> None:
-        self.q = self.raised(self.risks(moment.logits, moment.batch))
+        self.q = self.raised(*self.risks(moment.logits, moment.batch))
 
 
 def lone_sample_warnings(train: Split) -> list[str]:
