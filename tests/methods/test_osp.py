@@ -82,11 +82,14 @@ def test_a_batch_that_lacks_a_class_misses_nothing_of_it():
     assert found.mistaken[0] == 0  # no sample could be taken for it
 
 
-def test_a_certain_mistake_costs_much_but_not_infinity():
-    logits = torch.tensor([[100.0, 0.0]], requires_grad=True)
+@pytest.mark.parametrize("gap", [10.0, 17.0, 100.0])
+def test_a_certain_mistake_costs_its_lead_and_still_has_a_slope(gap):
+    # -log(1 - f_0) = log(1 + exp(gap)); its slope by the logits is f_0 and -f_0, which is 1 and -1 however sure it is
+    logits = torch.tensor([[gap, 0.0]], requires_grad=True)
     found = sides(logits, torch.tensor([1]))
-    assert torch.isfinite(torch.stack(found)).all()
-    assert torch.isfinite(torch.autograd.grad(found.mistaken.sum(), logits)[0]).all()
+    assert found.mistaken.tolist() == pytest.approx([gap, 0.0], rel=1e-4)
+    slope = torch.autograd.grad(found.mistaken[0], logits)[0]
+    assert torch.allclose(slope, torch.tensor([[1.0, -1.0]]), atol=1e-4)
 
 
 @pytest.mark.parametrize(("mu", "likeliest"), [(0.49, 0.515), (1.67, 0.585)])

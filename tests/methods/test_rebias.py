@@ -105,3 +105,13 @@ def test_what_cannot_work_is_refused():
         ReBias().fit(network(), shortcut())
     with pytest.raises(UnspurError, match="HSIC needs 4 samples in a batch, but it has 2"):
         ReBias(training=Adam(batch_size=2))
+
+
+def test_the_median_width_is_never_so_narrow_that_a_slope_overflows():
+    # most features equal, as of patches of one colour: their median distance is 0
+    a = torch.rand(1, 8, generator=torch.Generator().manual_seed(0)).repeat(16, 1)
+    a[:3] = torch.rand(3, 8, generator=torch.Generator().manual_seed(1))
+    b = torch.rand(16, 8, generator=torch.Generator().manual_seed(2))
+    a.requires_grad_()
+    slope = torch.autograd.grad(dependence(a, b, None), a)[0]
+    assert torch.isfinite(slope).all() and slope.abs().max() < 1e6

@@ -11,6 +11,7 @@ from unspur.core.seeds import seeded
 from unspur.models.classifier import Classifier, Normalize
 
 LEAST = 4  # the fewest samples for which the estimate is defined
+NARROWEST = 1e-6  # of the features' mean square: what single precision can tell apart, which a width must not be below
 WIDTHS = (16, 32, 64, 128)  # channels of the layers
 
 
@@ -20,7 +21,8 @@ def gaussian_kernel(x: Tensor, radius: float | None) -> Tensor:
     apart = (norms[:, None] + norms - 2 * x @ x.T).clamp(min=0)
     if radius is None:
         other = ~torch.eye(len(x), dtype=torch.bool, device=x.device)
-        width = apart.detach()[other].median().clamp(min=torch.finfo(x.dtype).tiny)
+        least = (NARROWEST * norms.mean()).clamp(min=torch.finfo(x.dtype).tiny)
+        width = torch.maximum(apart[other].median(), least).detach()
     else:
         width = x.new_tensor(radius**2)
     return (-apart / (2 * width)).exp()

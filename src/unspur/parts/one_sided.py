@@ -23,7 +23,10 @@ def sides(logits: Tensor, y: Tensor) -> Sides:
     """The mean of -log f_k over the samples of class k, and that of -log(1 - f_k) over all others; 0 over none."""
     chance = logits.log_softmax(1)
     own = functional.one_hot(y, logits.shape[1]).to(chance)
-    rest = torch.log1p(-chance.exp().clamp(max=1 - torch.finfo(chance.dtype).eps))
+    likeliest = functional.one_hot(logits.argmax(1), logits.shape[1]).bool()
+    others = chance.masked_fill(likeliest, -torch.inf)
+    # log(1 - f): of a class that is all but certain 1 - f is lost in rounding, but the others' sum is not
+    rest = torch.where(likeliest, others.logsumexp(1, keepdim=True), torch.log1p(-others.exp()))
     missed = -(chance * own).sum(0) / own.sum(0).clamp(min=1)
     return Sides(missed, -(rest * (1 - own)).sum(0) / (1 - own).sum(0).clamp(min=1))
 
