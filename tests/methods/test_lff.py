@@ -10,6 +10,7 @@ from unspur.errors import UnspurError
 from unspur.methods import lff
 from unspur.methods.erm import ERM
 from unspur.methods.lff import LfF
+from unspur.parts.difficulty import RelativeDifficulty
 from unspur.parts.mining import mining_quality
 from unspur.train.moments import Minimised, Moment
 from unspur.train.recipe import SGD
@@ -107,3 +108,10 @@ def test_settings_that_are_no_shares_are_refused():
         LfF(q=0.0)
     with pytest.raises(UnspurError, match=r"decay must lie in \[0, 1\) but got 1"):
         LfF(decay=1.0)
+
+
+def test_what_a_checkpoint_holds_goes_to_the_device_that_trains():
+    # the device "meta" stands for any that a file's tensors are not on
+    difficulty = RelativeDifficulty(torch.zeros(4, dtype=torch.long), 0.7, torch.device("meta"))
+    difficulty.load({"losses": torch.ones(2, 4), "seen": torch.ones(4).bool()})
+    assert difficulty.losses.device == difficulty.seen.device == difficulty.y.device

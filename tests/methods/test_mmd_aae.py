@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from methods.shortcuts import SLOW, environments, misled, network, shortcut, small
+from unspur.core.seeds import seeded
 from unspur.errors import UnspurError
 from unspur.methods.erm import ERM
 from unspur.methods.mmd_aae import MMDAAE
@@ -19,7 +20,8 @@ TRAINING = SGD(lr=0.02, epochs=6, batch_size=64)
 
 def coded(codes=4):
     model = small()
-    return Coded(model, head_of(model), codes)
+    with seeded(0):
+        return Coded(model, head_of(model), codes)
 
 
 def test_the_objective_is_the_sum_of_its_four_terms():
@@ -61,9 +63,9 @@ def test_in_the_objective_the_adversary_lowers_and_the_codes_raise_what_it_gets_
     fake = model.encoder(with_features(model.network, batch.x)[0])
     told = -torch.cat([model.adversary(prior).sigmoid().log(), (1 - model.adversary(fake).sigmoid()).log()]).mean()
     plain = torch.autograd.grad(told, [codes, adversary])
-    assert min(float(slope.abs().max()) for slope in plain) > 1e-3
-    assert torch.allclose(with_it[0] - without[0], -0.3 * plain[0], atol=1e-6)  # reversed
-    assert torch.allclose(with_it[1] - without[1], 0.3 * plain[1], atol=1e-6)
+    assert min(float(slope.abs().max()) for slope in plain) > 1e-3  # other terms' slopes are near 1, rounded to 1e-6
+    assert torch.allclose(with_it[0] - without[0], -0.3 * plain[0], atol=1e-5)  # reversed
+    assert torch.allclose(with_it[1] - without[1], 0.3 * plain[1], atol=1e-5)
 
 
 def test_encoder_and_classifier_become_the_networks_own_last_layer():

@@ -45,3 +45,11 @@ def test_copies_of_an_image_are_no_more_evidence_than_one():
 def test_without_images_to_judge_by_the_first_is_kept():
     none = torch.zeros(0, dtype=torch.long)
     assert Judged(None, none, none).steadiest([head(0.5), head(0.1)], [1.0, 2.0]) == 0
+
+
+def test_a_class_of_one_image_does_not_say_how_much_images_vary():
+    data = judged()
+    one = Judged(data.x[:51], torch.cat([torch.zeros(50).long(), torch.ones(1).long()]), torch.arange(51) // 50)
+    assert one.steadiest([head(0.1), head(0.1)], [0.1, 1.0]) == 1  # equally good: the stronger L2
+    lone = Judged(data.x[:2], data.y[:2], data.group[:2])
+    assert lone.steadiest([head(0.1), head(0.1)], [1.0, 0.1]) == 0

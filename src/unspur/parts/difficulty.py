@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -30,8 +30,8 @@ class RelativeDifficulty(Carry):
 
     def smoothed(self, new: Tensor, batch: Batch) -> Tensor:
         """All smoothed losses, updated with the sample losses ``new`` (2, batch)."""
-        losses = self.losses.to(new.device, copy=True)  # what was loaded may be on another device
-        decay = self.decay * self.seen.to(new.device)[batch.index]  # 0 where there is no earlier loss to keep
+        losses = self.losses.clone()
+        decay = self.decay * self.seen[batch.index]  # 0 where there is no earlier loss to keep
         losses[:, batch.index] = decay * losses[:, batch.index] + (1 - decay) * new.detach()
         return losses
 
@@ -52,4 +52,7 @@ class RelativeDifficulty(Carry):
 
     def see(self, moment: Moment) -> None:
         self.losses = self.smoothed(moment.found.for_carry["losses"], moment.batch)
-        self.seen = self.seen.to(self.losses.device).index_fill(0, moment.batch.index, True)
+        self.seen = self.seen.index_fill(0, moment.batch.index, True)
+
+    def load(self, state: dict[str, Any]) -> None:
+        super().load({name: value.to(self.y.device) for name, value in state.items()})  # a file's are on the CPU

@@ -70,7 +70,8 @@ class Judged(NamedTuple):
         short = images[best] - images
         by_class = [short[:, group == label] for label in group.unique()]
         behind = torch.stack([each.mean(1) for each in by_class]).mean(0)
-        error = torch.stack([each.var(1) / each.shape[1] for each in by_class]).sum(0).sqrt() / len(by_class)
+        several = [each for each in by_class if each.shape[1] > 1]  # one image does not tell how much they vary
+        error = sum((each.var(1) / each.shape[1] for each in several), torch.zeros_like(behind)).sqrt() / len(by_class)
         near: list[int] = (behind <= error + 1e-9).nonzero().flatten().tolist()  # one image is just its own error
         return max(near, key=lambda number: l2s[number])
 

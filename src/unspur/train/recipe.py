@@ -43,7 +43,7 @@ class Recipe(ABC):
     weight_decay: float = 0.0
     schedule: Schedule = Constant()  # constant, step, multistep, drop, cosine or wsd
     until_accuracy: float | None = None  # stop once the training accuracy of an epoch's end reaches this
-    until_loss: float | None = None  # stop once the training loss, as it is minimised, falls to this at an epoch's end
+    until_loss: float | None = None  # stop once the training loss, cross-entropy for most methods, falls to this
     l1: float = 0.0  # times the sum of all parameters' magnitudes, added to the loss
     asam: float = 0.0  # radius rho of adaptive sharpness-aware minimisation, which takes two passes a step; 0: off
 
