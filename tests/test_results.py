@@ -127,6 +127,28 @@ def test_a_number_that_two_tables_print_is_counted_once(scripts):
     assert whole == {"100 %", "95 %", "90 %", "85 %", "80 %"}
 
 
+def test_rows_of_a_comparison_that_were_run_again_replace_the_stored_ones_and_are_ranked_again(scripts):
+    from compare_again import with_rows
+    from result_files import read
+
+    stored = read("compare-petscapes-tuned")
+    (block,) = stored["datasets"]
+    dfr, swap = (next(row for row in block["rows"] if row["method"] == name) for name in ("dfr", "swap"))
+    better = swap | {"chosen": dfr["chosen"], "worst": dfr["worst"], "mean": dfr["mean"]}
+    plain = {"method": "erm", "left_out": "its row is not taken"}
+    new = stored | {"commit": "0123456789ab", "datasets": [block | {"rows": [plain, better]}], "done": 6, "of": 6}
+    found = with_rows(stored, new)
+    assert found["ranks"]["none"]["swap"] == found["ranks"]["none"]["dfr"]  # as good in all seeds: 1.5 of each
+    assert found["ranks"]["none"]["swap"]["rank"] == 1.5
+    (rows,) = ([row for row in each["rows"] if row["method"] != "swap"] for each in found["datasets"])
+    assert rows == [row for row in block["rows"] if row["method"] != "swap"]
+    assert found["commit"].endswith(", 0123456789ab") and found["command"].endswith("; then the same with swap")
+    with pytest.raises(SystemExit, match="not whole, or of other seeds"):
+        with_rows(stored, new | {"seeds": [0]})
+    with pytest.raises(SystemExit, match="has no row of jtt"):
+        with_rows(stored, new | {"datasets": [block | {"rows": [better | {"method": "jtt"}]}]})
+
+
 def test_what_stored_tables_call_published_is_what_the_pinned_tables_have():
     from unspur.papers.reproduce import TABLES
 

@@ -28,7 +28,7 @@ from unspur.runs.config import Config
 from unspur.runs.entries import PLAIN, Entry
 from unspur.runs.folder import Run
 from unspur.runs.many import Many
-from unspur.runs.ranking import Score, mean_ranks
+from unspur.runs.ranking import Rank, Score, mean_ranks
 from unspur.runs.result import Result
 from unspur.version import commit
 
@@ -69,7 +69,7 @@ class Comparing:
             "done": len(ended),
             "of": len(configs),
             "datasets": datasets,
-            "ranks": {choice: mean_ranks(_blocks(datasets, choice)) for choice in CHOICES},
+            "ranks": ranked(datasets),
         }
 
     def _block(self, dataset: str) -> Block:
@@ -192,6 +192,11 @@ def compare(
     if keep:
         write_json(keep, found)
     return found
+
+
+def ranked(datasets: Sequence[Block]) -> dict[Choice, dict[str, Rank]]:
+    """Every method's mean rank, by either choice."""
+    return {choice: mean_ranks(_blocks(datasets, choice)) for choice in CHOICES}
 
 
 def _blocks(datasets: Sequence[Block], choice: Choice) -> list[dict[str, Score]]:
