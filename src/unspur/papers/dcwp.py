@@ -186,27 +186,6 @@ BFFHQ|DCWP|98.85 60.35 79.60 30.61 31.25
 """
 
 
-# Schedules that a processor can do in an hour; CIFAR10-C from scratch, on the images that are at hand. So few steps
-# hardly bring a theta from 1.5 below 0: that pruned 0.06 % of its weights.
-EPOCHS = {"CMNIST": 6, "CIFAR10-C": 3}
-FROM_SCRATCH = {"CMNIST": (), "CIFAR10-C": ("data.cifar=jpeg", "arch.weights=none", "masks.start=0")}
-
-
-def shortly(data: str) -> tuple[str, ...]:
-    """What is set of every network that is pruned on the short schedule."""
-    return (*FROM_SCRATCH[data], f"erm.epochs={EPOCHS[data]}", "masks.steps=400")
-
-
-def shortly_tuned(data: str) -> tuple[str, ...]:
-    """The same for DCWP, which also mines and fine-tunes."""
-    return (*shortly(data), f"mining.training.epochs={EPOCHS[data]}", "tuning.steps=200")
-
-
-def short_peers(data: str) -> str:
-    """What is set of a method that does not prune."""
-    return f"training.epochs={EPOCHS[data]}"
-
-
 def table_3(data: str, ours: tuple[str, ...] = (), beside: tuple[str, ...] = (), *peers: str) -> tuple[Cell, ...]:
     """The rows of a data set, with more settings: of DCWP, of what is trained beside it, of that one's recipe."""
     cells = []
@@ -227,19 +206,6 @@ def table_3(data: str, ours: tuple[str, ...] = (), beside: tuple[str, ...] = (),
         for (column, measure), value in zip(measures.items(), map(float, numbers.split()), strict=False):
             cells.append(Cell(f"{data}, {model}", column, value, None, made, measure))
     return tuple(cells)
-
-
-def short() -> tuple[Cell, ...]:
-    """CMNIST's rows and one of CIFAR10-C with the short schedule; the published values are of the long one."""
-    made = {}
-    for data, percent in (*(("CMNIST", percent) for percent in COUNTS["CMNIST"]), ("CIFAR10-C", 1.0)):
-        ours, plain = dcwp(data, percent, MINING[data], *shortly_tuned(data)), mrm(data, percent, *shortly(data))
-        made[f"{data}, {percent} %"] = columns(data, percent, ours, plain, short_peers(data))
-    return tuple(
-        Cell(cell.row, cell.column, cell.published, None, *made[cell.row][cell.column])
-        for cell in table_1()
-        if cell.row in made
-    )
 
 
 def mined_by_script() -> tuple[Cell, ...]:
@@ -274,31 +240,21 @@ DIFFERS_2 = (
 DIFFERS_3 = (
     "DCWP_ERM's biased model stops after about 1,000 steps; the paper does not say when. " + DIFFERS_PEERS + DIFFERS
 )
-DIFFERS_SHORT = (
-    "6 epochs (CIFAR10-C: 3) of mining, of pretraining and of every other method; 400 steps for the masks, which begin "
-    "at theta = 0 (MRM's too), 200 of fine-tuning. CIFAR10-C is CIFAR-10 (JPEG), with a ResNet-18 without ImageNet "
-    "weights. The published values are those of the full schedule. " + DIFFERS_PEERS + DIFFERS
-)
 CAPTION = "Unbiased accuracy; on BFFHQ that on bias-conflicting samples"
 
 
 def tables() -> tuple[Table, ...]:
-    """Tables 1 to 3, rows of Tables 1 and 3 on a short schedule, and what Figures 1a and 1b compare."""
+    """Tables 1 to 3, and what Figures 1a and 1b compare."""
     made = [Table("dcwp", "table1", CAPTION, table_1(), QUICK, DIFFERS_PEERS + DIFFERS)]
     caption = "Unbiased accuracy on Colored MNIST, mining as in the authors' script"
     script = "The mining is SGD at 0.1, a tenth of it after each 600 steps; in table1 it is SGD at a constant 0.01. "
     made.append(Table("dcwp", "table1-mining", caption, mined_by_script(), QUICK, script + DIFFERS))
-    caption = "Unbiased accuracy on Colored MNIST, and on CIFAR10-C at 1 %, short schedule"
-    made.append(Table("dcwp", "table1-short", caption, short(), QUICK, DIFFERS_SHORT))
     caption = (
         "Ablation on Colored MNIST at 1 %: (a) oversampling, (b) pruning, (c, d) alignment of masks, weights, (e) GCE"
     )
     made.append(Table("dcwp", "table2", caption, table_2(), QUICK, DIFFERS_2))
     caption, cells = "How much depends on the mining", (*table_3("CIFAR10-C"), *table_3("BFFHQ"))
     made.append(Table("dcwp", "table3", caption, cells, QUICK, DIFFERS_3))
-    caption = "How much depends on the mining: CIFAR10-C at 1 %, short schedule"
-    cells = table_3("CIFAR10-C", shortly_tuned("CIFAR10-C"), shortly("CIFAR10-C"), short_peers("CIFAR10-C"))
-    made.append(Table("dcwp", "table3-short", caption, cells, QUICK, DIFFERS_SHORT))
     caption = "Reset or not, pruning or not: Colored MNIST at 1 %"
     reset = " MRM_debias trains its second time for 14 epochs, about Figure 1a's 3,000 steps."
     made.append(Table("dcwp", "figure1a", caption, figure_1a(), QUICK, DIFFERS_2 + reset))

@@ -11,6 +11,7 @@ from unspur.core.files import read_json, writable, write_json
 from unspur.core.progress import counting
 from unspur.errors import DataMissing, RunFailed, UnspurError, require, unknown
 from unspur.papers.dcwp import TABLES as DCWP
+from unspur.papers.dcwp_short import TABLES as DCWP_SHORT
 from unspur.papers.large_lr import TABLES as LARGE_LR
 from unspur.papers.large_lr_figures import TABLES as LARGE_LR_FIGURES
 from unspur.papers.masktune import TABLES as MASKTUNE
@@ -26,7 +27,7 @@ from unspur.runs.result import ENDED, Result
 from unspur.version import commit
 
 TABLES: dict[str, Table] = {
-    table.key: table for table in (*MASKTUNE, *ULE, *ULE_SPAWRIOUS, *DCWP, *LARGE_LR, *LARGE_LR_FIGURES)
+    table.key: table for table in (*MASKTUNE, *ULE, *ULE_SPAWRIOUS, *DCWP, *DCWP_SHORT, *LARGE_LR, *LARGE_LR_FIGURES)
 }
 
 
