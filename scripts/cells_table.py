@@ -49,12 +49,15 @@ class Source(NamedTuple):
 
     file: str
     departure: Departure = Departure()
+    rows: str = "*"  # a pattern
 
 
 TEN_EPOCHS = "10 epochs instead of 100"
 SHORT_CIFAR = Departure(
     "CIFAR-10 as JPEG", "8 epochs instead of 300, one seed, no augmentation, a tenth held out instead of a fifth"
 )
+SMALL_CIFAR = Departure("without ImageNet weights, CIFAR-10 as JPEG", "3 epochs, 400 steps for the masks, one seed")
+SIX_EPOCHS = Departure(training="6 epochs, 400 steps for the masks, one seed")
 HALF = "half the steps of mask training, a third of those of fine-tuning, one seed"
 ONE_EPOCH = "one epoch instead of 300, lambda below the paper's grid"
 SOURCES: dict[str, tuple[Source, ...]] = {  # of a table whose file is not called as it is; the first that has a value
@@ -65,8 +68,10 @@ SOURCES: dict[str, tuple[Source, ...]] = {  # of a table whose file is not calle
     "ule/table1": (Source("ule-table1", Departure(training=ONE_EPOCH)),),
     "dcwp/table1": (
         Source("dcwp-table1"),
-        Source("dcwp-table1-short", Departure("without ImageNet weights, CIFAR-10 as JPEG", "a short schedule")),
+        Source("dcwp-table1-short", SMALL_CIFAR, "CIFAR10-C*"),
+        Source("dcwp-table1-short", SIX_EPOCHS, "CMNIST*"),
     ),
+    "dcwp/table3": (Source("dcwp-table3-short", SMALL_CIFAR),),
     "dcwp/table2": (Source("dcwp-table2", Departure(training=HALF)),),
     "large_lr/table2": (
         Source(
@@ -154,10 +159,11 @@ def measured(table: Table) -> dict[tuple[str, str], Ours]:
     if table.key == "large_lr/table1":
         return _sweep_values()
     found: dict[tuple[str, str], Ours] = {}
-    for file, departure in SOURCES.get(table.key, (Source(table.key.replace("/", "-")),)):
-        for cell in (_read(file) or {"cells": ()})["cells"]:
-            if cell["values"]:
-                found.setdefault((cell["row"], cell["column"]), Ours(cell["ours"], len(cell["values"]), departure))
+    for source in SOURCES.get(table.key, (Source(table.key.replace("/", "-")),)):
+        for cell in (_read(source.file) or {"cells": ()})["cells"]:
+            place = cell["row"], cell["column"]
+            if cell["values"] and fnmatch(cell["row"], source.rows):
+                found.setdefault(place, Ours(cell["ours"], len(cell["values"]), source.departure))
     return found
 
 
