@@ -51,9 +51,22 @@ def test_one_step_of_both_networks_by_hand():
 
 def test_terms_of_equal_size_are_weighed_by_lambda_alone():
     # L times CE / L has the value of CE, so that Eq. 3's value is CE whatever lambda is.
-    method = ULE(lam=0.2, scale="equal")
-    assert float(method.teacher_loss(torch.tensor(2.0), torch.tensor(0.01))) == pytest.approx(2.0)
-    assert float(ULE(lam=0.2).teacher_loss(torch.tensor(2.0), torch.tensor(0.01))) == pytest.approx(0.408)
+    terms = torch.tensor(2.0), torch.tensor(0.01), torch.tensor(50.0)  # the first batch's ratio was another one
+    assert float(ULE(lam=0.2, scale="equal").teacher_loss(*terms)) == pytest.approx(2.0)
+    assert float(ULE(lam=0.2).teacher_loss(*terms)) == pytest.approx(0.408)
+    assert float(ULE(lam=0.2, scale="first").teacher_loss(*terms)) == pytest.approx(0.2 * 2 + 0.8 * 50 * 0.01)
+
+
+def test_the_ratio_of_the_first_batch_stays(monkeypatch):
+    seen = []
+    real = ULE.teacher_loss
+    monkeypatch.setattr(ULE, "teacher_loss", lambda self, *terms: seen.append(terms) or real(self, *terms))
+    method, split = ULE(training=SGD(lr=0.1, epochs=3, batch_size=16), lam=0.3, scale="first"), points()
+    method.fit_pair(network(), network(seed=1), split)
+    ce, apart, first = seen[0]
+    assert torch.isclose(first, ce / apart) and len(seen) == 6
+    assert all(torch.equal(each[2], first) for each in seen)
+    assert not torch.isclose(seen[-1][0] / seen[-1][1], first, rtol=0.05)  # or this test would show nothing
 
 
 def test_the_student_learns_as_if_there_were_no_teacher():
@@ -165,8 +178,9 @@ def test_saliency_that_no_training_changes_is_refused():
         ULE(training=ONE_STEP).fit(linear, points())
 
 
-def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path):
-    method = ULE(training=SGD(epochs=4, batch_size=8))
+@pytest.mark.parametrize("scale", ["none", "first"])
+def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path, scale):
+    method = ULE(training=SGD(epochs=4, batch_size=8), scale=scale)
     whole = method.fit(deep(), points())
 
     def stop(stage, done):

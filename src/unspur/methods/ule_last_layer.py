@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from unspur.parts.heads import Compare, Eq3
 from unspur.parts.last_layer import Cached, ChosenBy, Plan, cached, cached_apart, check_head, require_trainable, search
 from unspur.parts.opposition import Distance, Over
 from unspur.parts.select import GroupRule, few_mined_warnings, validation_groups
-from unspur.parts.student import Scale, new_student
+from unspur.parts.student import new_student
 from unspur.train.session import Session
 
 STAGE = "heads"
@@ -60,7 +60,9 @@ class ULELastLayer(Method):
     student_weights: str | None = None  # what it begins with, as arch.weights; none: its architecture's default
     over: Over = "batch"  # what N(.) takes its maximum over: the whole batch, or each sample
     distance: Distance = "mse"  # mse, or l1 (4.3.3)
-    scale: Scale = "equal"  # equal: L times CE / L, so that both have CE's size; none: the terms as they are
+    scale: Literal["none", "equal"] = (
+        "equal"  # equal: L times CE / L, so that both have CE's size; none: the terms as they are
+    )
 
     def __post_init__(self) -> None:
         require_trainable(self.plan)

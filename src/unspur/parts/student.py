@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +14,6 @@ from unspur.models.base import evaluating, head_of
 from unspur.models.catalog import arch_named
 from unspur.models.classifier import Normalize
 from unspur.models.spec import ArchSpec
-
-Scale = Literal["none", "equal"]
 
 
 def new_student(arch: str | None, teacher: nn.Module, train: Split, seed: int, weights: str | None = None) -> nn.Module:
