@@ -130,10 +130,11 @@ TABLE_1_PAPER = Table(
     "ule", "table1-paper", "A code and colours in MNIST, by the paper's own protocol", table_1_paper(),
     quick=("data.base=mini", "erm.epochs=1"),
     differs="Ten epochs where the paper has 300 (--set erm.epochs=300). The terms of Eq. 3 are brought to the same "
-    "size once, by the first batch (section 3: \"normalised to the same order of magnitude\"; --set scale=equal --only ROW "
-    "does it in every batch), and lambda goes through section 4's grid. Which of its values the paper's Table 1 has is "
-    "not said, and neither are optimiser, rate and batch size: those of PyTorch's MNIST example are used. Table 1 "
-    "itself (ule/table1) has the terms as they are, with the lambda that costs at most one point on held-out images.",
+    "size once, by the first batch (section 3: \"normalised to the same order of magnitude\"; --set scale=equal "
+    "--only ROW does it in every batch), and lambda goes through section 4's grid. Which of its values the paper's "
+    "Table 1 has is not said, and neither are optimiser, rate and batch size: those of PyTorch's MNIST example are "
+    "used. Table 1 itself (ule/table1) has the terms as they are, with the lambda that costs at most one point on "
+    "held-out images.",
 )  # fmt: skip
 
 TABLE_2 = Table(
