@@ -93,7 +93,7 @@ BESIDE = {
 
 
 def beside_rows(found: Mapping[str, Any]) -> list[list[str]]:
-    """Digits: plain training, swap, and the best of the four papers' methods on the set, here and as published."""
+    """Digits: plain training, swap, and the method of the paper that the set comes from, here and as published."""
     rows = []
     for name, beside in BESIDE.items():
         own = [row for row in found["rows"] if row["set"] == name and row["status"] == "done"]
