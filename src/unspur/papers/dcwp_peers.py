@@ -26,11 +26,17 @@ class Trained:
 
 ENTANGLED = ("alpha=1", "beta=1")
 DIGIT_STEPS = ("training.weight_decay=1e-4", "training.schedule=step", "training.schedule.every=20")
-HALVED = ("training.schedule=drop", "training.schedule.after=10000", "training.schedule.again=true")
+HALVED = (
+    "training.schedule=drop", "training.schedule.after=10000", "training.schedule.again=true",
+    "training.schedule.wait=10000",
+)  # fmt: skip
 
 
 def swapped(bias: float, swap: float, gamma: float) -> tuple[str, ...]:
-    """DisEnt's weights; its rate falls after each 10,000 of 50,000 steps, the codes change places after the first."""
+    """DisEnt's weights. From step 10,000 of 50,000 on codes change places; its rate falls at 20,000, 30,000 and 40,000.
+
+    The authors' scheduler is not stepped before the codes are swapped.
+    """
     weights = (f"bias={bias:g}", f"swap={swap:g}", f"swap_bias={bias:g}")
     return (*weights, *HALVED, f"training.schedule.gamma={gamma:g}")
 

@@ -62,22 +62,27 @@ class Drop:
 
     >>> [Drop(after=600, again=True).factor(0, 9, step) for step in (599, 600, 1199, 1200)] == [1, 0.1, 0.1, 0.1**2]
     True
+    >>> [Drop(after=600, again=True, wait=600).factor(0, 9, step) for step in (1199, 1200, 1800)] == [1, 0.1, 0.1**2]
+    True
     """
 
     name: ClassVar[str] = "drop"
     after: int = 1000  # steps at the full rate
     gamma: float = 0.1  # what the rate is multiplied with afterwards
     again: bool = added(False)  # whether it is multiplied again after each further such number of steps
+    wait: int = added(0)  # steps before the first that count
 
     def __post_init__(self) -> None:
         least = 1 if self.again else 0
         require(self.after >= least, f"schedule.after must be at least {least} steps but got {self.after}.")
+        require(self.wait >= 0, f"schedule.wait must be at least 0 steps but got {self.wait}.")
         _require_factor(self.gamma)
 
     def factor(self, epoch: float, epochs: int, step: int) -> float:
+        counted = max(0, step - self.wait)
         if self.again:
-            return float(self.gamma ** (step // self.after))
-        return 1.0 if step < self.after else self.gamma
+            return float(self.gamma ** (counted // self.after))
+        return 1.0 if counted < self.after else self.gamma
 
 
 @dataclass(frozen=True)
