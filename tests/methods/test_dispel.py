@@ -23,11 +23,13 @@ def test_conflicting_samples_are_classified_better_than_by_the_network_it_began_
     assert fit.facts["chosen"]["share"] in (1.0, 0.9, 0.8, 0.7)
 
 
-def test_without_mixing_it_is_dfr():
-    alone = replace(QUICK, shares=(1.0,)).fit(network(), shortcut(), val=held_out()).model.state_dict()
-    dfr = DFR(erm=PLAIN, strengths=(1.0, 0.1), fits=5, steps=300)
-    expected = dfr.fit(network(), shortcut(), val=held_out()).model.state_dict()
-    assert all(torch.equal(alone[name], expected[name]) for name in expected)
+def test_it_fits_as_many_samples_of_each_class_as_the_smaller_class_has_in_both_sets():
+    data, val = shortcut(), held_out()
+    y = torch.cat([data.y, val.y])
+    fit = QUICK.fit(network(), data, val=val)
+    assert fit.facts["fitted_samples"] == 2 * int(torch.bincount(y).min())
+    alone = DFR(erm=PLAIN, strengths=(1.0, 0.1), fits=5, steps=300).fit(network(), data, val=val)
+    assert fit.facts["fitted_samples"] > 5 * alone.facts["fitted_samples"]
 
 
 def test_the_more_is_mixed_in_the_nearer_the_answers_are_to_the_training_sets():

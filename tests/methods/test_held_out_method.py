@@ -31,4 +31,15 @@ def test_validation_groups_of_one_sample_each_are_refused_before_anything_is_tra
 def test_one_group_of_two_samples_is_enough_to_fit(method):
     val = one_of_each()
     more = val.subset(torch.cat([torch.arange(len(val)), torch.tensor([0])]))
-    assert method.fit(network(), shortcut(), val=more).facts["balanced_samples"] == 4
+    data = shortcut()
+    least = int(torch.bincount(torch.cat([data.y, more.y])).min())
+    expected = {"dfr": 4, "dispel": 2 * least}  # one of each group; all mixtures that a class has
+    assert method.fit(network(), data, val=more).facts["fitted_samples"] == expected[method.name]
+
+
+@pytest.mark.parametrize("module", METHODS, ids=lambda module: METHODS[module].name)
+def test_validation_data_without_a_class_are_refused_for_the_last_layer_would_forget_it(module, monkeypatch):
+    monkeypatch.setattr(module, "train_model", lambda *args, **rest: pytest.fail("it has trained"))
+    val = shortcut(400, conflicting=40, seed=5)
+    with pytest.raises(UnspurError, match=r"no sample of class \[1\], which the last layer would forget"):
+        METHODS[module].fit(network(), shortcut(), val=val.subset((val.y == 0).nonzero().squeeze(1)))

@@ -20,11 +20,12 @@ from unspur.train.session import Session
 
 @dataclass(frozen=True)
 class DISPEL(HeldOutMethod):
-    """Fit the last layer on balanced held-out features mixed with those of the training set (DISPEL, Algorithm 1).
+    """Fit the last layer on held-out features, balanced over groups, mixed with all others (DISPEL, Algorithm 1).
 
-    As `dfr`, with x <- s x_balanced + (1 - s) x, where x are features of a training sample of the same class, whose
-    group nobody needs to know. s is tuned together with C; at s = 1 it is `dfr`. That both are of one class is our
-    reading.
+    As `dfr`, with s x_balanced + (1 - s) x in place of x_balanced. x are features of held-out and training samples,
+    whose groups nobody needs to know, as many of each class; to each comes a random balanced sample of its class. s is
+    tuned together with C; at s = 1 the balanced samples are left, each drawn many times. As in the code of the authors'
+    group (SpuCo) with its default of alpha = 1: every sample is mixed.
     """
 
     name: ClassVar[str] = "dispel"

@@ -9,6 +9,7 @@ from typing import ClassVar
 from torch import nn
 
 from unspur.data.base import Split
+from unspur.errors import require
 from unspur.methods.base import LogitsMethod
 from unspur.parts.balanced_heads import Plan, require_judged, require_plan
 from unspur.parts.last_layer import check_head
@@ -41,4 +42,10 @@ class HeldOutMethod(LogitsMethod):
         """The model must end in one linear layer, and a group have samples to fit and to judge by."""
         require_bias(check_head(model, train))
         if val is not None:
+            missing = sorted(set(train.y.unique().tolist()) - set(val.y.unique().tolist()))
+            require(
+                not missing,
+                f"The validation data have no sample of class {missing}, which the last layer would forget; "
+                "hold more out.",
+            )
             require_judged(val)

@@ -39,7 +39,7 @@ class Labelled(NamedTuple):
 
 
 class Others(NamedTuple):
-    """Features and labels of the samples that the balanced samples are mixed with."""
+    """Features and labels of samples that balanced ones are mixed with, besides those of known groups."""
 
     x: Tensor
     y: Tensor
@@ -110,7 +110,7 @@ def balanced_head(data: Labelled, others: Others | None, classes: int, plan: Pla
     score = float(scores("worst_group", correct, judge.group)[best])
     zero = float((mean.weight == 0).double().mean())
     chosen = {"strength": strength, "share": share, "score": score}
-    figures = {"chosen": chosen, "zero_weights": zero, "balanced_samples": len(some.y)}
+    figures = {"chosen": chosen, "zero_weights": zero, "fitted_samples": len(some.y)}
     return Found(scale.undo(mean), figures, small_group_warnings(data.group))
 
 
@@ -137,17 +137,23 @@ def _members(group: Tensor, generator: torch.Generator) -> list[Tensor]:
 
 
 def _draw(data: Labelled, others: Others | None, share: float, generator: torch.Generator) -> Labelled:
-    """A balanced draw, each sample mixed with another one of its class."""
+    """A balanced draw; with ``others``, the mixtures of it with samples of the same class from both sets together.
+
+    Each class then has as many mixtures as the smallest class has samples, none of which is in two of them.
+    """
     some = data.at(balanced(data.group, generator))
-    if others is None or share == 1:
+    if others is None:
         return some
-    mixed = some.x.clone()
-    for label in some.y.unique().tolist():
-        own, there = (some.y == label).nonzero().squeeze(1), (others.y == label).nonzero().squeeze(1)
-        if len(there):
-            partner = there[torch.randint(len(there), (len(own),), generator=generator)]
-            mixed[own] = share * some.x[own] + (1 - share) * others.x[partner]
-    return some._replace(x=mixed)
+    x, y = torch.cat([data.x, others.x]), torch.cat([data.y, others.y])
+    labels = some.y.unique().tolist()
+    each = min(int((y == label).sum()) for label in labels)
+    near, far = [], []
+    for label in labels:
+        own, there = (some.y == label).nonzero().squeeze(1), (y == label).nonzero().squeeze(1)
+        near.append(own[torch.randint(len(own), (each,), generator=generator)])
+        far.append(there[torch.randperm(len(there), generator=generator)[:each]])
+    own, there = torch.cat(near), torch.cat(far)
+    return Labelled(share * some.x[own] + (1 - share) * x[there], y[there], some.group[own])
 
 
 def _fit(some: Labelled, classes: int, strengths: Sequence[float], steps: int) -> Heads:
