@@ -11,13 +11,14 @@ from unspur.methods import ula
 from unspur.methods.erm import ERM
 from unspur.methods.ula import ULA, log_prior
 from unspur.models.base import with_features
+from unspur.parts.inferred_groups import BestRound
 from unspur.parts.mining import mining_quality
 from unspur.train.recipe import SGD, Adam
 
 QUICK = ULA(training=PLAIN, proxy=Adam(lr=0.01, epochs=3, batch_size=64))
 
 
-def trainings(monkeypatch, method, model, data):
+def trainings(monkeypatch, method, model, data, val=None):
     """What a method trains, in order, the first of them in earnest."""
     calls, real = [], ula.train_model
 
@@ -27,19 +28,21 @@ def trainings(monkeypatch, method, model, data):
             real(network, split, recipe, **rest)
 
     monkeypatch.setattr(ula, "train_model", train_model)
-    return calls, method.fit(model, data)
+    return calls, method.fit(model, data, val=val)
 
 
 def test_the_objective_adds_tau_times_the_log_prior_written_as_a_loop(monkeypatch):
     data, model = shortcut(64, 8), network()
-    calls, _ = trainings(monkeypatch, replace(QUICK, tau=1.5), model, data)
+    calls, _ = trainings(monkeypatch, replace(QUICK, tau=1.5, temperature=2.0), model, data)
     head, features, _ = calls[0]
-    answer = head(features.x).argmax(1)
+    chance = (head(features.x) / 2).softmax(1).detach()
+    answer = chance.argmax(1)
+    assert chance.max(1).values.min() < 0.9  # or counting answers would come to the same
     batch = data.batch(torch.arange(10))
     model.eval()
     found = calls[1][2]["objective"](model, batch, 0).loss
     for i in range(10):
-        row = [1 + sum(int(answer[j] == answer[i] and data.y[j] == k) for j in range(64)) for k in (0, 1)]
+        row = [1 + sum(float(chance[j, answer[i]]) for j in range(64) if data.y[j] == k) for k in (0, 1)]
         logits = model(batch.x)[i] + 1.5 * (torch.tensor(row) / sum(row)).log()
         assert torch.isclose(found[i], -logits.log_softmax(0)[batch.y[i]], atol=1e-5)
 
@@ -75,9 +78,22 @@ def test_conflicting_samples_are_found_and_classified_better_than_by_plain_train
 
 
 def test_a_pair_that_never_occurs_is_not_impossible():
-    assert torch.isfinite(log_prior(torch.tensor([0, 0]), torch.tensor([0, 0]), 3)).all()
+    assert torch.isfinite(log_prior(torch.eye(3)[[0, 0]], torch.tensor([0, 0]))).all()
 
 
-def test_a_negative_tau_is_refused():
+def test_the_round_is_chosen_by_labels_with_the_heads_answers(monkeypatch):
+    data, val, model, seen = shortcut(64, 8), shortcut(40, 10, seed=5), network(), []
+    monkeypatch.setattr(ula, "BestRound", lambda *given, **rest: seen.append(given) or BestRound(*given, **rest))
+    long = replace(QUICK, proxy=Adam(lr=0.1, epochs=20, batch_size=16))  # until both answers occur for both labels
+    calls, _ = trainings(monkeypatch, long, model, data, val)
+    head, _, _ = calls[0]
+    answer = head(with_features(network().eval(), val.x)[0]).argmax(1)
+    pairs = {(int(y), int(a)): int(g) for y, a, g in zip(val.y, answer, seen[0][2], strict=True)}
+    assert len(pairs) == len(set(pairs.values())) == 4  # each pair of label and answer is a group
+
+
+def test_settings_that_cannot_work_are_refused():
     with pytest.raises(UnspurError, match="tau must be a number from 0 but got -1"):
         ULA(tau=-1.0)
+    with pytest.raises(UnspurError, match="temperature must be a number above 0 but got 0"):
+        ULA(temperature=0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -29,8 +28,9 @@ class ULA(LogitsMethod):
 
     The features are those that the network begins with, which should be pretrained or self-supervised; they are
     frozen for the head alone. Training adds tau log p(y | the head's answer) to the logits, and what answers in the end
-    does not. The prior counts one sample more of each pair than there is, so that none is impossible. The round is
-    chosen by the mean over labels with the head's answers (section 4.2). What the head gets wrong counts as mined.
+    does not. The prior is the mean over samples of the head's probabilities at a temperature, as in the authors' code,
+    with one sample more of each pair than there is, so that none is impossible. The round is chosen by the mean over
+    labels with the head's answers (section 4.2). What the head gets wrong counts as mined.
     """
 
     name: ClassVar[str] = "ula"
@@ -40,9 +40,11 @@ class ULA(LogitsMethod):
     training: Optimiser = SGD()
     proxy: Optimiser = Adam(epochs=10)  # of the linear head
     tau: float = 1.0  # how much of the log of the prior is added
+    temperature: float = 1.0  # of the head's probabilities, which the prior counts
 
     def __post_init__(self) -> None:
         require(self.tau >= 0, f"tau must be a number from 0 but got {self.tau}.")
+        require(self.temperature > 0, f"temperature must be a number above 0 but got {self.temperature}.")
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         features = on_features(model, train, session, "proxy-features")
@@ -50,8 +52,9 @@ class ULA(LogitsMethod):
         with seeded(session.seed, "proxy"):
             head = nn.Linear(features.x.shape[1], classes)
         train_model(head, features, self.proxy, stage="proxy", session=session)
-        answer = all_logits(head, features, session).argmax(1)
-        adjust = self.tau * log_prior(answer, train.y, classes)[answer].to(session.device)
+        chance = (all_logits(head, features, session) / self.temperature).softmax(1)
+        answer = chance.argmax(1)
+        adjust = self.tau * log_prior(chance, train.y)[answer].to(session.device)
 
         def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
             logits = model(batch.x).float()
@@ -67,11 +70,14 @@ class ULA(LogitsMethod):
         return Fit(model, mining=mined, figures={"mean_inferred_groups": best.restore()})
 
 
-def log_prior(answer: Tensor, y: Tensor, classes: int) -> Tensor:
-    """log p(y | answer): a row for each answer, of (n + 1) / (its sum + classes).
+def log_prior(chance: Tensor, y: Tensor) -> Tensor:
+    """log p(y | answer): a row for each answer, of (n + 1) / (its sum + classes), where n sums the answer's chances.
 
-    >>> log_prior(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 1, 1]), 2).exp()  # 3/5, 2/5; 1/3, 2/3
-    tensor([[0.6000, 0.4000], [0.3333, 0.6667]])
+    >>> import torch
+    >>> chance = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    >>> log_prior(chance, torch.tensor([0, 0, 1, 1])).exp()  # 3 and 1.5 of 4.5; 1 and 2.5 of 3.5
+    tensor([[0.6667, 0.3333],
+            [0.2857, 0.7143]])
     """
-    count = torch.bincount(answer * classes + y, minlength=classes**2).reshape(classes, classes) + 1.0
+    count = chance.T @ functional.one_hot(y, chance.shape[1]).to(chance) + 1.0
     return (count / count.sum(1, keepdim=True)).log()
