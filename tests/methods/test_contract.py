@@ -178,7 +178,8 @@ def test_a_frozen_network_trained_on_its_features_is_the_one_trained_on_images(n
     monkeypatch.setattr(base, "on_features", lambda *given: computed.append(given[-1]) or features(*given))
     by_features = fitted()
     assert computed == ["features", "val-features"]
-    monkeypatch.setattr(base, "frozen_body", lambda model, train: False)
+    assert ("which are frozen" in " ".join(by_features.warnings)) == METHODS[name].moves_features
+    monkeypatch.setattr(base, "frozen_body", lambda *given: False)
     by_images = fitted()
     x = data.val.batch(torch.arange(50)).x
     for a, b in [

@@ -1,10 +1,14 @@
 """A network that died is not trained to its last epoch, and one that only looks so is."""
 
+import pytest
 import torch
 from torch import nn
 
 from unspur.data.base import Split
+from unspur.methods.deep_gamblers import DeepGamblers
+from unspur.methods.divdis import DivDis
 from unspur.methods.erm import ERM
+from unspur.methods.selectivenet import SelectiveNet
 from unspur.train.dead import is_dead
 from unspur.train.loop import train
 from unspur.train.recipe import SGD
@@ -62,3 +66,30 @@ def test_a_head_of_zeros_is_not_dead():
     nn.init.zeros_(model[2].weight)
     model(split.x).logsumexp(1).sum().backward()
     assert not model[0].weight.grad.any() and not is_dead(model, split, list(model.parameters()), torch.device("cpu"))
+
+
+@pytest.mark.parametrize("method", [SelectiveNet, DeepGamblers, DivDis])
+@pytest.mark.parametrize("named", [True, False])  # whether the network's own head is found by its name
+def test_a_dead_network_with_further_outputs_stops_as_well(method, named):
+    inner = network(-100.0)
+    inner[2].bias.data.fill_(1.0)
+    inner.insert(2, Shift())  # dead features that are not zero: the further outputs still learn
+    model = Named(inner) if named else inner
+    quick = SGD(epochs=9, batch_size=10)
+    made = method(**{name: quick for name in ("erm", "training") if name in method.__dataclass_fields__})
+    fit = made.fit(model, points(), val=points())
+    assert any("its network is dead" in said for said in fit.warnings)
+
+
+class Shift(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+class Named(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.body, self.fc = inner[:-1], inner[-1]
+
+    def forward(self, x):
+        return self.fc(self.body(x))

@@ -23,6 +23,7 @@ class AlignedFeatures(DomainMethod):
     """Plain training with a distance between the features of domains, which a method writes as ``penalty``."""
 
     cost: ClassVar[str] = "1"
+    moves_features: ClassVar[bool] = True
     gamma: float = 1.0  # weight of the distance
 
     def __post_init__(self) -> None:

@@ -26,6 +26,11 @@ from unspur.train.losses import Loss, cross_entropy
 from unspur.train.recipe import recipes
 from unspur.train.session import Session
 
+FIXED = (
+    "{name} works on the features before the last layer, which are frozen, so that only the last layer was trained as "
+    "usual; train all layers (arch.freeze=none)."
+)
+
 
 class Baseline(NamedTuple):
     """The stage that a result is to be compared with, and what that was to it."""
@@ -88,6 +93,7 @@ class Method(abc.ABC):
     one_device: ClassVar[bool] = False  # whether it cannot train on several devices at once
     own_stages: ClassVar[tuple[str, ...]] = ()  # stages whose architecture may be another than the result's
     mixes: ClassVar[bool] = True  # whether it trains through the session's fabric alone, which can mix precisions
+    moves_features: ClassVar[bool] = False  # whether all that sets it apart is what it does to the features
 
     @final
     def fit(
@@ -99,8 +105,9 @@ class Method(abc.ABC):
         self.require(model, train, val, session.fabric.world_size)
         found = self._fit_any(model, train, val if val is not None and len(val) else None, session)
         lone = lone_sample_warnings(train) if self.needs_groups else []
+        fixed = [FIXED.format(name=self.name)] if self.moves_features and frozen_body(model) else []
         stopped = [why for stage, why in session.stopped.items() if found.trained in (None, stage)]
-        return replace(found, warnings=[*stopped, *found.warnings, *lone])
+        return replace(found, warnings=[*stopped, *fixed, *found.warnings, *lone])
 
     @final
     def require(self, model: nn.Module, train: Split, val: Split | None = None, devices: int = 1) -> None:

@@ -36,6 +36,7 @@ class EnD(LogitsMethod):
     cost: ClassVar[str] = "1"
     needs_groups: ClassVar[bool] = True
     one_device: ClassVar[bool] = True
+    moves_features: ClassVar[bool] = True
     training: Optimiser = SGD()
     alpha: float = 0.1  # weight of keeping apart what has the same attributes
     beta: float = 0.1  # weight of pulling together what has the same label and other attributes

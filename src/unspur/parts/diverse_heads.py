@@ -18,10 +18,11 @@ class ManyHeads(nn.Module):
 
     def __init__(self, network: nn.Module, count: int, seed: int) -> None:
         super().__init__()
-        self.network, head = network, head_of(network)
+        head = head_of(network)
         with seeded(seed, "heads"):
             made = [nn.Linear(head.in_features, head.out_features, head.bias is not None) for _ in range(count - 1)]
         self.others = nn.ModuleList(made)
+        self.network = network  # the last, so that its head is found and not one of the others
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.network(x)

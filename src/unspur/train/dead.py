@@ -16,13 +16,12 @@ ROUNDS = 2  # rounds in a row that must end with a dead network: momentum may st
 
 @torch.no_grad()
 def is_dead(model: nn.Module, split: Split, trained: Sequence[nn.Parameter], device: torch.device) -> bool:
-    """Whether the last step gave the first weights no gradient, and all of ``split`` has the same features.
+    """Whether the last step gave some weights no gradient at all, and all of ``split`` has the same features.
 
     Either alone is harmless: the gradient is also zero where every answer is certain and right, and a head that begins
-    with zeros gives one answer at first. The features are computed only if the gradient is zero.
+    with zeros gives one answer at first. The features are computed only if a gradient is zero.
     """
-    first = trained[0].grad if trained else None
-    if first is None or first.any():
+    if all(weights.grad is None or bool(weights.grad.any()) for weights in trained):
         return False
     known: torch.Tensor | None = None
     try:
