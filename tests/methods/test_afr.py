@@ -8,6 +8,7 @@ from unspur.errors import UnspurError
 from unspur.methods import afr
 from unspur.methods.afr import AFR, weights
 from unspur.methods.base import Fit
+from unspur.runs.config import configure
 
 QUICK = AFR(erm=replace(PLAIN, epochs=6), gammas=(4.0, 12.0), lams=(0.0, 0.1))
 
@@ -68,3 +69,30 @@ def test_several_settings_need_validation_data_to_choose_on():
         QUICK.fit(network(), shortcut())
     with pytest.raises(UnspurError, match=r"held must lie in \(0, 1\) but got 1"):
         AFR(held=1.0)
+
+
+@pytest.mark.parametrize("rule", ["worst_group", "mined_group"])
+def test_the_pair_is_chosen_that_is_best_by_the_rule_when_each_is_fitted_alone(rule):
+    method = replace(QUICK, gammas=(0.0, 12.0), lams=(1e6, 0.1), rule=rule)  # 1e6: the network's own last layer
+    data, val = shortcut(2000, conflicting=100), shortcut(1000, conflicting=200, seed=5)
+    scores = {}
+    for gamma in method.gammas:
+        for lam in method.lams:
+            fit = replace(method, gammas=(gamma,), lams=(lam,)).fit(network(), data, val=val)
+            scores[gamma, lam] = fit.facts["chosen"]["score"]
+    fit = method.fit(network(), data, val=val)
+    chosen = fit.facts["chosen"]
+    assert scores[chosen["gamma"], chosen["lam"]] == max(scores.values()) == pytest.approx(chosen["score"])
+    assert min(scores.values()) < max(scores.values()) - 0.1  # or any choice would do
+    before = fit.stages["erm"](val.x).argmax(1) == val.y
+    group = val.attributes["told"] * 2 + val.y if rule == "worst_group" else (~before).long()
+    right = (fit.model(val.x).argmax(1) == val.y).double()
+    places = [(group == g) & (val.y == y) for g in group.unique() for y in (0, 1)]
+    shares = [float(right[place].mean()) for place in places if place.any()]
+    expected = min(shares) if rule == "worst_group" else sum(shares) / len(shares)
+    assert chosen["score"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_rule_of_copies_that_it_does_not_make_is_refused():
+    with pytest.raises(UnspurError, match="swapped"):
+        configure("afr", "biased_mnist", None, 0, ["rule=swapped"])

@@ -18,7 +18,7 @@ from unspur.models.base import head_of
 from unspur.parts.features import features_of
 from unspur.parts.last_layer import check_head
 from unspur.parts.logistic import Heads, Penalty, fit_heads, require_bias
-from unspur.parts.select import Rule, choose, few_mined_warnings, scores, validation_groups
+from unspur.parts.select import GroupRule, choose, few_mined_warnings, scores, validation_groups
 from unspur.train.loop import train as train_model
 from unspur.train.recipe import SGD, Optimiser
 from unspur.train.session import Session
@@ -31,8 +31,8 @@ class AFR(LogitsMethod):
     Weights exp(-gamma p) / n_y on the 20 % that ERM has not seen, p being the probability that it gives the label, and
     lambda times the squared distance from ERM's last layer. All pairs of gamma and lambda are fitted at once. The paper
     chooses by the worst group of labelled validation data; the default rule needs no labels and takes what ERM gets
-    wrong for groups. The paper stops its descent early; here the convex problem is solved, but for lambda = 0, where
-    separable data leave it no finite minimum and `steps` is an early stop as well.
+    wrong for groups. The paper stops its descent early; here the convex problem is solved as far as `steps` go. With
+    lambda = 0 separable data leave it no finite minimum, and `steps` is an early stop as well.
     """
 
     name: ClassVar[str] = "afr"
@@ -44,7 +44,7 @@ class AFR(LogitsMethod):
     held: float = 0.2  # share of the training set that it does not see
     gammas: tuple[float, ...] = (4.0, 8.0, 12.0, 16.0, 20.0)  # how much less a sample counts that ERM is sure of
     lams: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4)  # lambda: what holds the last layer to ERM's
-    rule: Rule = "mined_group"  # what is best: mined_group, worst_class, mean, or worst_group (needs attributes)
+    rule: GroupRule = "mined_group"  # what is best: mined_group, worst_class, mean, or worst_group (needs attributes)
     steps: int = 300  # of a fit, at most
 
     def __post_init__(self) -> None:

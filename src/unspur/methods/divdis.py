@@ -27,7 +27,8 @@ class DivDis(LogitsMethod):
     The mean over heads of the cross-entropy, plus lambda_1 = 10 times the mean over pairs of heads of their mutual
     information on unlabelled images, plus lambda_2 = 10 times the mean over heads of the divergence of their mean
     answers there from the labels' shares. The unlabelled images are those for validation, of which as many are drawn as
-    training images; with labels of the few on which the heads differ most the best head is chosen. Where validation
+    training images; with labels of the few on which the heads differ most the best head is chosen. The
+    authors' code measures the divergence from the heads' own mean answer on labelled images. Where validation
     images follow the shortcut as training images do, heads have nothing to differ on.
     """
 

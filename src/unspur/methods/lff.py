@@ -27,9 +27,10 @@ class LfF(LogitsMethod):
     """Learning from failure: what a biased network finds hard counts more for another beside it (LfF, Algorithm 1).
 
     The biased one minimises generalised cross-entropy, the other cross-entropy weighted by L_b / (L_b + L_d) (Eq. 3).
-    As in the authors' code these are losses smoothed over epochs, of which the first counts in full, and divided by
-    their class's largest. Both networks begin alike but for the head. What ends with a weight above 1/2 counts as
-    mined. Runs on one device.
+    The authors' code has the first times q, which Adam does not notice; with SGD it is a slower biased network.
+    As in the authors' code the weights are those of losses smoothed over epochs, of which the first counts in full, and
+    divided by their class's largest. Both networks begin alike but for the head. What ends with a weight above 1/2
+    counts as mined. Runs on one device.
     """
 
     name: ClassVar[str] = "lff"

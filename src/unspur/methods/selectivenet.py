@@ -26,7 +26,8 @@ class SelectiveNet(LogitsMethod):
 
     alpha (the selected samples' mean loss + lambda max(0, c - coverage)^2) + (1 - alpha) an auxiliary head's mean loss
     on all samples, which is not kept. The unit is one sigmoid on the features that the last layer reads, where the
-    paper has a hidden layer before it. `unspur evaluate RUN --coverage C` has it as the mode learned. One device.
+    paper has a hidden layer before it. The selected loss is divided by the coverage, as Eq. 2 says; the code that is
+    copied most does not. `unspur evaluate RUN --coverage C` has it as the mode learned. One device.
     """
 
     name: ClassVar[str] = "selectivenet"
