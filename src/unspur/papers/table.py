@@ -115,7 +115,6 @@ class Setup:
     settings: tuple[str, ...] = ()
     at: str = ""  # of a sweep: the setting that sets this one apart
     quick: tuple[str, ...] = ()  # settings of --quick that only this method has, beside the table's
-    plain: tuple[str, ...] = ()  # recipes that are the table's plain training; none: the method's main one
 
     def config(self, seed: int, more: tuple[str, ...] = (), *, quick: bool = False) -> Config:
         """The run with ``seed``; what ``more`` says of plain training, such as its length, is for all of a table."""
@@ -123,10 +122,9 @@ class Setup:
         # A table says how plain training is done; a method whose only recipe has another name is trained so, too.
         names = {field.name for field in fields(method_named(self.method))}
         own = own if "erm" in names else as_training(own)
-        # Of two the first finds the bias and is short for a reason, unless the setup says otherwise.
-        plain = self.plain or (("training",) if "training" in names else ("erm",))
-        more = tuple(part for setting in more for part in dict.fromkeys(as_named(setting, name) for name in plain))
-        return configure(self.method, self.data, self.arch, seed, [*own, *more])
+        # Of two the first finds the bias and is short for a reason.
+        plain = "training" if "training" in names else "erm"
+        return configure(self.method, self.data, self.arch, seed, [*own, *(as_named(one, plain) for one in more)])
 
 
 @dataclass(frozen=True)
