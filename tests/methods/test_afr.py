@@ -69,6 +69,8 @@ def test_several_settings_need_validation_data_to_choose_on():
         QUICK.fit(network(), shortcut())
     with pytest.raises(UnspurError, match=r"held must lie in \(0, 1\) but got 1"):
         AFR(held=1.0)
+    with pytest.raises(UnspurError, match="steps must be at least 1 but got -5"):
+        AFR(steps=-5)
 
 
 @pytest.mark.parametrize("rule", ["worst_group", "mined_group"])

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import math
+import typing
 
 import pytest
 import torch
@@ -187,3 +189,30 @@ def test_a_frozen_network_trained_on_its_features_is_the_one_trained_on_images(n
         *zip(by_features.stages.values(), by_images.stages.values(), strict=True),
     ]:
         torch.testing.assert_close(a(x), b(x), atol=0.02, rtol=0)
+
+
+def numbers(spec):
+    """Every field of the class ``spec``, and of all classes that its fields can hold, that is a number or several."""
+    hints, found = typing.get_type_hints(spec), {}
+    for field in dataclasses.fields(spec):
+        hint = hints[field.name]
+        kinds = [hint, *typing.get_args(hint)]
+        several = tuple[float, ...] in kinds
+        if several or float in kinds:
+            found[f"{spec.__name__}.{field.name}"] = spec, field.name, several
+        for kind in filter(dataclasses.is_dataclass, kinds):
+            found |= numbers(kind)
+    return found
+
+
+NUMBERS = {key: setting for method in METHODS.values() for key, setting in numbers(method).items()}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("spec", "name", "several"), NUMBERS.values(), ids=NUMBERS)
+def test_a_setting_that_is_no_finite_number_is_refused_in_one_sentence(spec, name, several, value):
+    for given in [(value,), (0.5, value), (value, 0.5)] if several else [value]:
+        with pytest.raises(UnspurError) as error:
+            spec(**{name: given})
+        sentence = str(error.value)
+        assert name in sentence and str(value) in sentence and sentence.find(". ") < 0 and sentence.endswith(".")

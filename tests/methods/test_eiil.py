@@ -75,6 +75,8 @@ def test_settings_that_cannot_work_are_refused():
         EIIL(erm=SGD(epochs=0))
     with pytest.raises(UnspurError, match="lr must be above 0 and lam from 0 but got 0 and 100"):
         EIIL(lr=0)
+    with pytest.raises(UnspurError, match="anneal must be at least 0 but got -5"):
+        EIIL(anneal=-5)
     with pytest.raises(UnspurError, match="full weight after 500 steps, but the training has 27"):
         replace(QUICK, on="irm").fit(network(), shortcut())
 

@@ -64,3 +64,5 @@ def test_domains_must_be_several_and_the_penalty_must_come():
         IRM(training=SLOW).fit(small(), data)
     with pytest.raises(UnspurError, match=r"lam must be a number from 0 but got -1"):
         IRM(lam=-1.0)
+    with pytest.raises(UnspurError, match="anneal must be at least 0 but got -5"):
+        IRM(anneal=-5)

@@ -81,3 +81,6 @@ def test_settings_that_cannot_work_are_refused():
         SPARE(erm=SGD(epochs=0))
     with pytest.raises(UnspurError, match="clusters must be at least 2 but got 1"):
         SPARE(clusters=1)
+    for apart in (7.0, float("nan")):
+        with pytest.raises(UnspurError, match=rf"apart is a silhouette and must lie in \[-1, 1\] but got {apart}"):
+            SPARE(apart=apart)

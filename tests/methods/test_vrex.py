@@ -32,6 +32,8 @@ def test_risks_end_nearer_to_each_other_than_by_plain_training():
     assert difference(fit) < 0.7 * difference(plain)
 
 
-def test_a_negative_weight_is_refused():
+def test_negative_settings_are_refused():
     with pytest.raises(UnspurError, match=r"beta must be a number from 0 but got -2"):
         VREx(beta=-2.0)
+    with pytest.raises(UnspurError, match="anneal must be at least 0 but got -5"):
+        VREx(anneal=-5)

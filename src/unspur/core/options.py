@@ -135,6 +135,26 @@ def require_choices(spec: Any, prefix: str = "") -> None:
             raise UnspurError(f"{prefix}{name} must be {_wanted(hint)} but got {value!r}.")
 
 
+def require_finite(spec: Any, prefix: str = "") -> None:
+    """Raise an error for a field that is, or has among its values, NaN or infinity.
+
+    Bounds alone let some of these through: the lesser of 1 and NaN is 1.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Walk:
+    ...     paces: tuple[float, ...] = (1.0, 2.0)
+    >>> require_finite(Walk())
+    >>> require_finite(Walk(paces=(1.0, math.nan)))
+    Traceback (most recent call last):
+    unspur.errors.UnspurError: paces must be finite but got (1.0, nan).
+    """
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        for number in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise UnspurError(f"{prefix}{field.name} must be finite but got {value}.")
+
+
 def to_json(spec: Any) -> dict[str, Any]:
     """The spec's name and fields as plain JSON values, without an ``added`` field that has its default."""
     hints = _hints(type(spec))

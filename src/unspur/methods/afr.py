@@ -10,6 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from unspur.core.options import require_finite
 from unspur.core.seeds import stream
 from unspur.data.base import Split, stratified_split
 from unspur.errors import require
@@ -48,9 +49,11 @@ class AFR(LogitsMethod):
     steps: int = 300  # of a fit, at most
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(0 < self.held < 1, f"held must lie in (0, 1) but got {self.held}.")
         for name, values in (("gammas", self.gammas), ("lams", self.lams)):
             require(len(values) > 0 and min(values) >= 0, f"{name} must be numbers from 0 but got {list(values)}.")
+        require(self.steps >= 1, f"steps must be at least 1 but got {self.steps}.")
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """The model must end in one linear layer, and there must be what the choice needs."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit
@@ -27,6 +28,7 @@ class AlignedFeatures(DomainMethod):
     gamma: float = 1.0  # weight of the distance
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.gamma >= 0, f"gamma must be a number from 0 but got {self.gamma}.")
 
     @abc.abstractmethod

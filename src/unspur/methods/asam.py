@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -33,6 +34,7 @@ class ASAM(LogitsMethod):
     rho: float = 1.0  # radius of the neighbourhood, in units of each weight's own size
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.rho > 0, f"rho must be a number above 0 but got {self.rho}.")
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split, groups_of
 from unspur.methods.base import Fit, Method
 from unspur.parts.heads import Eq3
@@ -40,6 +41,7 @@ class BalancedLastLayer(Method):
 
     def __post_init__(self) -> None:
         require_trainable(self.plan)
+        require_finite(self)
 
     @property
     def plan(self) -> Plan:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, Method
@@ -44,6 +45,7 @@ class CIM(Method):
     window: int = 7  # side of the windows that structural similarity compares, in pixels
 
     def __post_init__(self) -> None:
+        require_finite(self)
         weights = [self.lam, self.margin]
         require(min(weights) >= 0, f"lam and margin must be from 0 but got {weights}.")
         require(self.window >= 2, f"window must be at least 2 but got {self.window}.")

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -38,6 +39,7 @@ class DeepGamblers(LogitsMethod):
     payoff: float = 2.2  # o, above 1 and at most the number of classes
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(0 <= self.after <= 1, f"after must lie in [0, 1] but got {self.after}.")
         require(self.payoff > 1, f"payoff must be above 1 but got {self.payoff}.")
 

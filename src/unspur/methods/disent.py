@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, Method
@@ -49,6 +50,7 @@ class DisEnt(Method):
     after: float = 0.2  # share of the steps before codes are swapped: 10,000 of 50,000
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(0 < self.q <= 1, f"q must lie in (0, 1] but got {self.q}.")
         require(0 <= self.decay < 1, f"decay must lie in [0, 1) but got {self.decay}.")
         require(0 <= self.after <= 1, f"after must lie in [0, 1] but got {self.after}.")

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -43,6 +44,7 @@ class DivDis(LogitsMethod):
     labels: int = 16  # validation images whose labels choose
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.heads >= 2, f"heads must be at least 2 but got {self.heads}.")
         require(self.labels >= 1, f"labels must be at least 1 but got {self.labels}.")
         weights = [self.information, self.shares]

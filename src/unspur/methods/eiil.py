@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from unspur.core.options import require_choices
+from unspur.core.options import require_choices, require_finite
 from unspur.core.progress import of_stage
 from unspur.core.seeds import stream
 from unspur.data.base import Split
@@ -49,10 +49,12 @@ class EIIL(LogitsMethod):
     anneal: int = 500  # with irm: steps with a weight of 1 before it
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require_choices(self)
         require(self.erm.epochs >= 1, f"erm.epochs must be at least 1 but got {self.erm.epochs}.")
         require(self.lr > 0 and self.lam >= 0, f"lr must be above 0 and lam from 0 but got {self.lr} and {self.lam}.")
         require(self.steps >= 1, f"steps must be at least 1 but got {self.steps}.")
+        require(self.anneal >= 0, f"anneal must be at least 0 but got {self.anneal}.")
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """IRM needs steps with its full penalty."""

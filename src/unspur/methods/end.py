@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -42,6 +43,7 @@ class EnD(LogitsMethod):
     beta: float = 0.1  # weight of pulling together what has the same label and other attributes
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(min(self.alpha, self.beta) >= 0, f"alpha and beta must be from 0 but got {self.alpha} and {self.beta}.")
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:

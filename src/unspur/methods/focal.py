@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -34,6 +35,7 @@ class Focal(LogitsMethod):
     gamma: float = 2.0  # how much less what is fitted well counts; 0: cross-entropy
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.gamma >= 0, f"gamma must be a number from 0 but got {self.gamma}.")
 
     @property

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split, groups_of
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -34,6 +35,7 @@ class GroupDRO(LogitsMethod):
     adjustment: float = 1.0  # C, 0 to 5 in the paper: the losses of small groups count as so much higher
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(min(self.eta, self.adjustment) >= 0, f"eta and adjustment must be from 0 but got {self}.")
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:

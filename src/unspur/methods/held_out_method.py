@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import LogitsMethod
@@ -31,6 +32,7 @@ class HeldOutMethod(LogitsMethod):
     steps: int = 2000  # of a fit, at most
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require_plan(self.plan)
 
     @property

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split, groups_of
 from unspur.errors import require
 from unspur.methods.base import Fit, Method
@@ -37,6 +38,7 @@ class LISA(Method):
     mix: Literal["blend", "paste"] = "blend"  # blend (mixup), or paste a box of the other image (cut-mix)
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.alpha > 0, f"alpha must be a number above 0 but got {self.alpha}.")
         require(0 <= self.same_label <= 1, f"same_label must lie in [0, 1] but got {self.same_label}.")
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, Method
@@ -33,6 +34,7 @@ class Mixup(Method):
     alpha: float = 0.2  # both parameters of the beta distribution that shares are drawn from
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.alpha > 0, f"alpha must be a number above 0 but got {self.alpha}.")
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:

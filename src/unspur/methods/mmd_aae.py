@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.core.seeds import seeded
 from unspur.data.base import Split
 from unspur.errors import require
@@ -40,6 +41,7 @@ class MMDAAE(DomainMethod):
     adversary: float = 0.1  # lambda_2
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.codes >= 1, f"codes must be at least 1 but got {self.codes}.")
         weights = [self.reconstruction, self.gamma, self.adversary]
         require(min(weights) >= 0, f"reconstruction, gamma and adversary must be from 0 but got {weights}.")

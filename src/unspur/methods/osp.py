@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -40,6 +41,7 @@ class OSP(LogitsMethod):
     rate: float = 1e-3  # step size of the multipliers
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.mu > 0, f"mu must be a number above 0 but got {self.mu}.")
         rates = [self.slack_rate, self.rate]
         require(min(rates) > 0, f"slack_rate and rate must be above 0 but got {rates}.")

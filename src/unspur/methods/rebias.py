@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.core.seeds import derive
 from unspur.data.base import Batch, Split
 from unspur.errors import require
@@ -42,6 +43,7 @@ class ReBias(Method):
     radius: float | None = None  # of the kernels; none: the median distance in the batch
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.patch >= 1, f"patch must be at least 1 but got {self.patch}.")
         weights = [self.lam, self.lam_biased]
         require(min(weights) >= 0, f"lam and lam_biased must be from 0 but got {weights}.")

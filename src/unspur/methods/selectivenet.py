@@ -8,6 +8,7 @@ from typing import ClassVar
 from torch import nn
 from torch.nn import functional
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -40,6 +41,7 @@ class SelectiveNet(LogitsMethod):
     alpha: float = 0.5  # weight of the selective loss against the auxiliary head's
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(0 < self.coverage <= 1, f"coverage must lie in (0, 1] but got {self.coverage}.")
         require(self.lam >= 0, f"lam must be a number from 0 but got {self.lam}.")
         require(0 <= self.alpha <= 1, f"alpha must lie in [0, 1] but got {self.alpha}.")

@@ -49,6 +49,7 @@ class SPARE(LogitsMethod):
     def __post_init__(self) -> None:
         require(self.erm.epochs >= 1, f"erm.epochs must be at least 1 but got {self.erm.epochs}.")
         require(self.clusters >= 2, f"clusters must be at least 2 but got {self.clusters}.")
+        require(-1 <= self.apart <= 1, f"apart is a silhouette and must lie in [-1, 1] but got {self.apart}.")
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
         brief = copy.deepcopy(model)

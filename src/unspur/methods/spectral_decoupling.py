@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Batch, Split
 from unspur.errors import require
 from unspur.methods.base import Fit, LogitsMethod
@@ -32,6 +33,7 @@ class SpectralDecoupling(LogitsMethod):
     gammas: tuple[float, ...] = ()  # gamma_y: what the label's logit is drawn to, one for each class; none: all to 0
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(len(self.lams) > 0 and min(self.lams) >= 0, f"lams must be numbers from 0 but got {list(self.lams)}.")
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.core.progress import of_stage
 from unspur.core.seeds import derive
 from unspur.data.base import Split
@@ -78,6 +79,7 @@ class Swap(Method):
     threshold: Hard = MeanStd()  # without cues: what of its maps is swapped, mean_std, dataset_mean or top_k
 
     def __post_init__(self) -> None:
+        require_finite(self)
         cues_of(self.cues)
         require(not (self.audit and self.cues), "Name either an audit or cues to swap, not both.")
         require(self.copies >= 1, f"copies must be at least 1 but got {self.copies}.")

@@ -8,6 +8,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unspur.core.options import require_finite
 from unspur.core.seeds import seeded
 from unspur.data.base import Batch, Split
 from unspur.errors import require
@@ -43,6 +44,7 @@ class ULA(LogitsMethod):
     temperature: float = 1.0  # of the head's probabilities, which the prior counts
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.tau >= 0, f"tau must be a number from 0 but got {self.tau}.")
         require(self.temperature > 0, f"temperature must be a number above 0 but got {self.temperature}.")
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Baseline, Fit, Method
@@ -66,6 +67,7 @@ class ULELastLayer(Method):
 
     def __post_init__(self) -> None:
         require_trainable(self.plan)
+        require_finite(self)
 
     @property
     def plan(self) -> Plan:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from unspur.core.options import require_finite
 from unspur.data.base import Split
 from unspur.errors import require
 from unspur.methods.base import Fit
@@ -31,7 +32,9 @@ class VREx(DomainMethod):
     anneal: int = 500  # steps with beta = 1 before it
 
     def __post_init__(self) -> None:
+        require_finite(self)
         require(self.beta >= 0, f"beta must be a number from 0 but got {self.beta}.")
+        require(self.anneal >= 0, f"anneal must be at least 0 but got {self.anneal}.")
 
     def check(self, model: nn.Module, train: Split, val: Split | None = None) -> None:
         """There must be several domains, and steps with the full penalty."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from unspur.core.options import require_finite
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.errors import Diverged, require
@@ -41,6 +42,7 @@ class XRM(LogitsMethod):
     rates: tuple[float, ...] = (0.001, 0.01)  # learning rates of the twins
 
     def __post_init__(self) -> None:
+        require_finite(self)
         rates = list(self.rates)
         require(len(rates) > 0 and min(rates) > 0, f"rates must be numbers above 0 but got {rates}.")
         require(self.twins.epochs >= 1, f"twins.epochs must be at least 1 but got {self.twins.epochs}.")

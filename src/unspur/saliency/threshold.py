@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from unspur.core.options import require_finite
 from unspur.data.masks import BitMask, BothMasks, GrownMask, MapMask, Mask, SoftMask, grown, upsampled
 from unspur.errors import require
 
@@ -31,6 +32,7 @@ class MeanStd:
     over: Literal["all", "positive"] = "all"  # all values of the map (the paper), or the positive ones (its code)
 
     def __post_init__(self) -> None:
+        require_finite(self, "threshold.")
         require(self.num_std >= 0, f"threshold.num_std must be at least 0 but got {self.num_std}.")
 
     def level(self, maps: Tensor, overall: float) -> Tensor:
