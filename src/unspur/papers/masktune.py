@@ -213,7 +213,8 @@ TABLE_4 = Table(
     "scripts move images by random affine maps (CIFAR-10, Cats vs. Dogs), ours shift them by up to an eighth of a side "
     "and do not turn them. SR is the first stage of MaskTune. SN, DG and OSP are trained as that is, for the paper "
     "does not say how theirs were: SN for each coverage; DG plainly for the first third of its epochs, as its authors' "
-    f"script does, with a payoff of 2.2, of 2 for two classes; OSP with a mu of 0.49. {READING}",
+    "script does, with a payoff of 2.2, of 2 for two classes; OSP with a mu of 0.49. SN selects by one sigmoid on the "
+    f"features, without the hidden layer that its paper puts before it. {READING}",
 )  # fmt: skip
 TABLE_7 = Table(
     "masktune", "table7", "Selective classification at more coverages, ResNet-32",
