@@ -93,7 +93,13 @@ class Comparing:
             "worst": {choice: _spread([c["worst"] for c in own]) for choice, own in chosen.items()},
             "mean": {choice: _spread([c["mean"] for c in own]) for choice, own in chosen.items()},
         }
-        if mined := [facts["mining"] for result in ended if "mining" in (facts := result.get("facts", {}))]:
+        kept = [
+            self._result(config)
+            for one in chosen["none"]
+            for config in entry.candidates[one["candidate"]]
+            if config.seed == one["seed"]
+        ]
+        if mined := [facts["mining"] for result in kept if result and "mining" in (facts := result.get("facts", {}))]:
             row["mining"] = {
                 "precision": _spread([one["precision"] for one in mined]),
                 "recall": _spread([one["recall"] for one in mined]),

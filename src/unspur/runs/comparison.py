@@ -47,7 +47,7 @@ class Row(TypedDict):
     chosen: dict[Choice, list[Chosen]]
     worst: dict[Choice, Spread | None]
     mean: dict[Choice, Spread | None]
-    mining: NotRequired[MiningSpread]  # of methods that mine or infer groups, over all their runs
+    mining: NotRequired[MiningSpread]  # of methods that mine or infer groups, in the runs chosen without group labels
 
 
 class Block(TypedDict):

@@ -38,7 +38,10 @@ def _table(block: Block) -> Table:
 
 
 def _mining(block: Block) -> Table:
-    title = f"{block['dataset']}: how much of what was mined goes against the shortcut, and how much of that was mined"
+    title = (
+        f"{block['dataset']}, runs chosen without validation groups: how much of what was mined goes against the "
+        "shortcut, and how much of that was mined"
+    )
     table = Table(title=title, title_justify="left")
     table.add_column("method")
     for name in ("precision", "recall"):
