@@ -90,6 +90,7 @@ def test_cells_are_counted_once_each_and_only_those_that_were_run_make_the_share
 
     found = list(lines())
     assert len(found) == len({(line.table, line.cell.row, line.cell.column) for line in found})
+    found = [line for line in found if not line.cell.column.endswith("coverage")]
     run = [line for line in found if line.ours]
     good = sum(line.verdict in ("at", "above") for line in run)
     (summed,) = [row for row in page() if row.startswith("| all that were run |")]
@@ -101,6 +102,30 @@ def test_cells_are_counted_once_each_and_only_those_that_were_run_make_the_share
     assert "JPEG" in departures["masktune/table4"].instead
 
 
+def test_coverage_is_shown_and_neither_judged_nor_counted_for_a_threshold_sets_it_to_a_target(scripts):
+    from cells_table import lines
+
+    words = {(line.table, line.cell.column): line.verdict for line in lines() if line.ours}
+    # at a target of 80 % the paper has 79.03 and we 80.81: to answer more than one should is no success
+    assert words["masktune/table7", "MaskTune coverage"] == words["masktune/table4", "SR coverage"] == "not judged"
+    assert words["masktune/table7", "MaskTune error"] == "below"
+
+
+def test_cells_of_dcwp_say_where_their_masks_do_not_begin_as_the_papers_do(scripts):
+    from cells_table import lines
+
+    own = {
+        (line.cell.row, line.cell.column): line.ours for line in lines() if line.table == "dcwp/table1" and line.ours
+    }
+    trained = {place: ours.departure.training for place, ours in own.items()}
+    for percent in ("0.5", "1.0", "2.0", "5.0"):
+        dcwp, erm = (trained[f"CMNIST, {percent} %", column] for column in ("DCWP", "ERM"))
+        assert "theta = 0" in dcwp and "biased model by SGD" in dcwp and erm == ""
+    # MRM has no biased model, and its older run at 1 % began at the paper's 1.5
+    assert "theta = 0" in trained["CMNIST, 2.0 %", "MRM"] and "SGD" not in trained["CMNIST, 2.0 %", "MRM"]
+    assert trained["CMNIST, 1.0 %", "MRM"] == ""
+
+
 def test_what_plain_training_and_controls_have_is_counted_apart_from_the_papers_own_methods(scripts):
     from cells_table import kind_of, lines
 
@@ -109,6 +134,7 @@ def test_what_plain_training_and_controls_have_is_counted_apart_from_the_papers_
     assert kinds["masktune/table5", "ERM, no masking", "accumulative biased"] == others  # a stage of a MaskTune run
     assert kinds["masktune/table6", "random masking, windows", "biased"] == others
     assert kinds["masktune/table5", "2", "accumulative biased"] == "MaskTune"
+    assert kinds["masktune/table5", "2", "non-accumulative biased"] == others  # a control that is to fail
     assert kinds["masktune/table4", "CIFAR-10, 95 %", "SR error"] == others
     assert kinds["dcwp/table1", "CMNIST, 1.0 %", "ERM"] == kinds["dcwp/table1", "CMNIST, 1.0 %", "MRM"] == others
     assert kinds["dcwp/table1", "CMNIST, 1.0 %", "DCWP"] == "DCWP"
@@ -125,6 +151,9 @@ def test_a_number_that_two_tables_print_is_counted_once(scripts):
     assert coverages == {"85 %", "80 %"}
     whole = {cell.row.split(", ")[1] for cell in TABLES["masktune/table7"].cells}
     assert whole == {"100 %", "95 %", "90 %", "85 %", "80 %"}
+    # and Table 5 prints plain training, which accumulates nothing, in both of its halves
+    plain = [line.cell.column for line in lines() if line.cell.row == "ERM, no masking"]
+    assert plain == ["accumulative biased", "accumulative original"]
 
 
 def test_rows_of_a_comparison_that_were_run_again_replace_the_stored_ones_and_are_ranked_again(scripts):
