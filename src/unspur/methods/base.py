@@ -90,6 +90,7 @@ class Method(abc.ABC):
     network: ClassVar[str] = "any"  # that it is for: any, pretrained or from scratch
     needs_groups: ClassVar[bool] = False  # whether it reads the training set's attributes
     needs_val_groups: ClassVar[bool] = False  # whether it reads the validation set's
+    takes_ticked: ClassVar[bool] = False  # whether it validates best on images that go against the shortcut
     one_device: ClassVar[bool] = False  # whether it cannot train on several devices at once
     own_stages: ClassVar[tuple[str, ...]] = ()  # stages whose architecture may be another than the result's
     mixes: ClassVar[bool] = True  # whether it trains through the session's fabric alone, which can mix precisions

@@ -111,7 +111,7 @@ def candidates(
 
     ``methods`` names them. The default is swap if there is a cue, and the best of the methods that gained on this kind
     of cue and either need no group labels or can get them. ``ticked`` is a table of groups: methods that need some
-    group labels hold out the training images that it names.
+    group labels, or images that go against the cue, hold out the training images that a person ticked in it.
     """
     gains = expected_gains(kind_of(cues), photographs=photographs(base.data))
     usual = [name for name, gain in gains.items() if gain > 0 and (groups or _group_free(name, ticked))]
@@ -119,7 +119,9 @@ def candidates(
     found = []
     for name in dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)):
         config = _configured(name, base, cues, size)
-        if ticked and not groups and METHODS[name].needs_val_groups and isinstance(config.data, Folder):
+        method = METHODS[name]
+        held_out = method.takes_ticked or (method.needs_val_groups and not groups)
+        if ticked and held_out and isinstance(config.data, Folder):
             config = replace(config, data=replace(config.data, groups=str(ticked)))
         found.append(Candidate(name, config, gains.get(name, UNKNOWN), _takes(config, base, size, seconds)))
     if preset == THOROUGH and cues and _pretrained(base):
