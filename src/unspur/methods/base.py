@@ -87,7 +87,7 @@ class Method(abc.ABC):
     name: ClassVar[str]
     paper: ClassVar[str] = ""  # where it comes from
     cost: ClassVar[str] = ""  # in units of plain training
-    network: ClassVar[str] = "any"  # that it is for: any, pretrained or from scratch
+    network: ClassVar[str] = "any"  # that it is for: any, from scratch, or pretrained: it reads the first features
     needs_groups: ClassVar[bool] = False  # whether it reads the training set's attributes
     needs_val_groups: ClassVar[bool] = False  # whether it reads the validation set's
     takes_ticked: ClassVar[bool] = False  # whether it validates best on images that go against the shortcut

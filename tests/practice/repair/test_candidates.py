@@ -71,6 +71,12 @@ def test_unless_they_are_named_three_are_tried_and_swap_is_among_them(tables):
     assert len(found(methods=("masktune", "mrm", "dcwp", "swap", "jtt"))) == 5
 
 
+def test_methods_that_read_a_pretrained_networks_features_are_tried_without_one_only_if_named(tables):
+    tables(masktune=[gained(9)], ula=[gained(40)], ee=[gained(30)])
+    assert {each.name for each in found()} == {"swap", "masktune"}
+    assert [each.name for each in found(methods=("ula",))] == ["ula"]
+
+
 def test_a_gain_is_the_mean_over_images_of_the_same_sort_and_of_any_where_there_are_none(tables):
     rows = [gained(2, images="photographs"), gained(4, images="photographs, frozen network"), gained(30)]
     tables(swap=rows, masktune=[gained(8)])

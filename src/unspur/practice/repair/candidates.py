@@ -25,7 +25,6 @@ from unspur.runs.defaults import SetSize, fitted, photographs, usual_network
 from unspur.runs.estimate import images_trained
 from unspur.runs.estimate import seconds as estimated
 
-HEADS = ("ule_last_layer", "balanced_last_layer")  # they train the head of a frozen network, which must be pretrained
 THOROUGH = "thorough"  # swap also trains all layers of a pretrained network
 PRESETS = ("usual", THOROUGH)
 ALL_LAYERS = "swap, all layers"  # the candidate that the preset thorough adds
@@ -115,7 +114,7 @@ def candidates(
     """
     gains = expected_gains(kind_of(cues), photographs=photographs(base.data))
     usual = [name for name, gain in gains.items() if gain > 0 and (groups or _group_free(name, ticked))]
-    usual = [name for name in usual if _pretrained(base) or name not in HEADS]
+    usual = [name for name in usual if _pretrained(base) or METHODS[name].network != "pretrained"]
     found = []
     for name in dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)):
         config = _configured(name, base, cues, size)
