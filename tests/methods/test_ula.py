@@ -13,6 +13,9 @@ from unspur.methods.ula import ULA, log_prior
 from unspur.models.base import with_features
 from unspur.parts.inferred_groups import BestRound
 from unspur.parts.mining import mining_quality
+from unspur.runs.config import configure
+from unspur.runs.experiment import run
+from unspur.runs.folder import Run
 from unspur.train.recipe import SGD, Adam
 
 QUICK = ULA(training=PLAIN, proxy=Adam(lr=0.01, epochs=3, batch_size=64))
@@ -90,6 +93,18 @@ def test_the_round_is_chosen_by_labels_with_the_heads_answers(monkeypatch):
     answer = head(with_features(network().eval(), val.x)[0]).argmax(1)
     pairs = {(int(y), int(a)): int(g) for y, a, g in zip(val.y, answer, seen[0][2], strict=True)}
     assert len(pairs) == len(set(pairs.values())) == 4  # each pair of label and answer is a group
+
+
+def test_a_run_from_scratch_says_that_its_head_read_features_of_an_untrained_network(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNSPUR_CACHE", str(tmp_path / "cache"))
+    quick = ["data.base=mini", "data.val=9900", "arch.width=8", "training.epochs=1", "proxy.epochs=1"]
+    scratch = configure("ula", "biased_mnist", "fcn", 0, quick)
+    said = "ula reads the features of an untrained network: the weights of fcn are random; use a pretrained network"
+    result = run(scratch, tmp_path)
+    assert result["status"] == "done" and sum(said in warning for warning in result["warnings"]) == 1
+    weights = Run.create(tmp_path, scratch).folder / "model.safetensors"
+    result = run(configure("ula", "biased_mnist", "fcn", 0, [*quick, f"arch.weights={weights}"]), tmp_path)
+    assert result["status"] == "done" and not any("untrained" in warning for warning in result["warnings"])
 
 
 def test_settings_that_cannot_work_are_refused():

@@ -136,3 +136,12 @@ def test_a_frozen_network_with_random_weights_is_told_of(tmp_path):
         "arch.freeze=backbone keeps all layers of small_cnn but the last at their random weights"
     )
     assert not blind(of(tmp_path, "erm")[0])
+
+
+@pytest.mark.parametrize("method", ["ula", "ee", "ule_last_layer", "balanced_last_layer"])
+def test_a_method_that_reads_the_features_of_an_untrained_network_is_told_of(method, tmp_path):
+    (sentence,) = blind(of(tmp_path, method)[0])
+    assert sentence.startswith(f"{method} reads the features of an untrained network: the weights of small_cnn")
+    (frozen,) = blind(of(tmp_path, method, "arch.freeze=backbone")[0])  # one sentence, not two
+    assert frozen.startswith("arch.freeze=backbone keeps all layers")
+    assert not blind(of(tmp_path, method, "arch.weights=weights.pt")[0])

@@ -81,7 +81,7 @@ files: "fetch" is downloaded by `unspur data fetch NAME`; "by hand": `unspur dat
 METHODS_LEGEND = """\
 groups: whether it needs group labels; "needed" in training, "validation" in the validation data alone.
 cost: in units of plain training.
-network: "from scratch": it spoils what a pretrained one knows; "pretrained": it trains the last layer alone.
+network: "from scratch": it spoils what a pretrained one knows; "pretrained": it reads the features that it begins with.
 shown to repair: what it gained most on here, per cent right where the shortcut misleads, without and with it;
                  "-": not in these tables; "no gain": less than two points; docs/which-method.md has the whole table."""
 

@@ -87,9 +87,10 @@ class Method(abc.ABC):
     name: ClassVar[str]
     paper: ClassVar[str] = ""  # where it comes from
     cost: ClassVar[str] = ""  # in units of plain training
-    network: ClassVar[str] = "any"  # that it is for: any, pretrained or from scratch
+    network: ClassVar[str] = "any"  # that it is for: any, from scratch, or pretrained: it reads the first features
     needs_groups: ClassVar[bool] = False  # whether it reads the training set's attributes
     needs_val_groups: ClassVar[bool] = False  # whether it reads the validation set's
+    takes_ticked: ClassVar[bool] = False  # whether it validates best on images that go against the shortcut
     one_device: ClassVar[bool] = False  # whether it cannot train on several devices at once
     own_stages: ClassVar[tuple[str, ...]] = ()  # stages whose architecture may be another than the result's
     mixes: ClassVar[bool] = True  # whether it trains through the session's fabric alone, which can mix precisions

@@ -36,6 +36,7 @@ class DivDis(LogitsMethod):
     name: ClassVar[str] = "divdis"
     paper: ClassVar[str] = "arXiv:2202.03418"
     cost: ClassVar[str] = "2"
+    takes_ticked: ClassVar[bool] = True
     one_device: ClassVar[bool] = True
     training: Optimiser = SGD()
     heads: int = 2

@@ -37,6 +37,7 @@ class ULA(LogitsMethod):
     name: ClassVar[str] = "ula"
     paper: ClassVar[str] = "arXiv:2310.18555"
     cost: ClassVar[str] = "1 and features"
+    network: ClassVar[str] = "pretrained"
     one_device: ClassVar[bool] = True
     training: Optimiser = SGD()
     proxy: Optimiser = Adam(epochs=10)  # of the linear head

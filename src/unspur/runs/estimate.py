@@ -121,13 +121,17 @@ def doubts(size: SetSize) -> list[str]:
 
 
 def blind(config: Config) -> list[str]:
-    """A sentence on a frozen network that has learned nothing."""
-    if config.arch.frozen != "backbone" or config.arch.weights != "none":
+    """A sentence on features of a network that has learned nothing, where it is frozen or the method reads them."""
+    arch, method = config.arch, config.method
+    if arch.weights != "none":
         return []
-    return [
-        f"arch.freeze=backbone keeps all layers of {config.arch.name} but the last at their random weights; use a "
-        f"pretrained network (--arch {NETWORK}, or --set arch.weights=FILE)."
-    ]
+    if arch.frozen == "backbone":
+        why = f"arch.freeze=backbone keeps all layers of {arch.name} but the last at their random weights"
+    elif method.network == "pretrained":
+        why = f"{method.name} reads the features of an untrained network: the weights of {arch.name} are random"
+    else:
+        return []
+    return [f"{why}; use a pretrained network (--arch {NETWORK}, or --set arch.weights=FILE)."]
 
 
 def summary(config: Config, size: SetSize) -> str:

@@ -32,6 +32,28 @@ def test_ticked_training_images_validate_with_their_groups_and_no_longer_train(p
     assert len(after.tests["test"]) == len(before.tests["test"])
 
 
+def test_what_the_audit_estimated_stays_to_train_on(plain, tmp_path):
+    count = len(plain.load(DataFiles()).train)
+    rows = [f"train/{n},x,sea,{'person' if n in (0, 3) else 'audit'}\n" for n in range(count)]  # all, as on the page
+    path = tmp_path / "groups.csv"
+    path.write_text("filename,label,cue,checked\n" + "".join(rows))
+    data = replace(plain, groups=str(path)).load(DataFiles())
+    assert (len(data.train), len(data.val)) == (count - 2, 2)
+    path.write_text("filename,label,cue,checked\n" + "".join(rows).replace("person", "audit"))
+    with pytest.raises(UnspurError, match="has no tick on any of these training images"):
+        replace(plain, groups=str(path)).load(DataFiles())
+
+
+def test_a_cue_that_the_images_own_table_has_is_kept(plain, tmp_path):
+    names = sorted(file.name for file in plain.listing().files)
+    own = tmp_path / "own.csv"
+    own.write_text("filename,label,cue\n" + "".join(f"{name},{name[:5]},{name[:5]}\n" for name in names))
+    spec = replace(plain, csv=str(own), attributes=("cue",))
+    data = table(spec, tmp_path, ("train/0", "kind1"), ("train/3", "kind1")).load(DataFiles())
+    assert data.attribute_values == {"cue": ("kind0", "kind1")}
+    assert data.val.attributes["cue"].tolist() == data.val.y.tolist()
+
+
 def test_images_are_named_by_file_as_well(plain, tmp_path):
     names = [file.name for file in plain.listing().files]
     data = table(plain, tmp_path, *((name, "sea") for name in names if name.endswith(("1.png", "2.png")))).load(
@@ -48,7 +70,7 @@ def test_other_groups_of_the_same_images_are_other_data(plain, tmp_path):
 
 
 def test_a_table_of_no_training_image_is_refused(plain, tmp_path):
-    with pytest.raises(UnspurError, match="names none of these training images; tick some of them"):
+    with pytest.raises(UnspurError, match="has no tick on any of these training images; tick some"):
         table(plain, tmp_path, ("val/0", "sea")).load(DataFiles())
-    with pytest.raises(UnspurError, match="names every training image"):
+    with pytest.raises(UnspurError, match="has a tick on every training image"):
         table(plain, tmp_path, *((f"train/{n}", "sea") for n in range(40))).load(DataFiles())

@@ -33,6 +33,13 @@ def found(cues=(CORNER,), methods=(), seconds=60.0, groups=False):
     return candidates(BASE, cues, SIZE, seconds, methods, groups=groups)
 
 
+def held_out(ticked, groups):
+    """The table of ticked images that each method's data hold out."""
+    own, methods = replace(BASE, data=Folder(root="photos")), ("class_balanced", "dfr", "divdis")
+    tried = candidates(own, (CORNER,), SIZE, 60.0, methods, groups=groups, ticked=ticked)
+    return {each.name: each.config.data.groups for each in tried}
+
+
 def gained(points, cue="place", images="digits"):
     scores = {"before": 50.0, "after": 50.0 + points, "seeds": 1}
     return {"shortcut": "", "cue": cue, "images": images, **scores, "file": ""}
@@ -62,6 +69,12 @@ def test_unless_they_are_named_three_are_tried_and_swap_is_among_them(tables):
     names = [each.name for each in found()]
     assert names[-1] == "swap" and len(names) == 3 and "masktune" in names and "jtt" not in names
     assert len(found(methods=("masktune", "mrm", "dcwp", "swap", "jtt"))) == 5
+
+
+def test_methods_that_read_a_pretrained_networks_features_are_tried_without_one_only_if_named(tables):
+    tables(masktune=[gained(9)], ula=[gained(40)], ee=[gained(30)])
+    assert {each.name for each in found()} == {"swap", "masktune"}
+    assert [each.name for each in found(methods=("ula",))] == ["ula"]
 
 
 def test_a_gain_is_the_mean_over_images_of_the_same_sort_and_of_any_where_there_are_none(tables):
@@ -128,12 +141,14 @@ def test_some_ticked_images_are_enough_for_methods_that_need_some_groups_alone(t
     require_trainable(["dfr"], groups=False, some=True)
     with pytest.raises(UnspurError, match="balanced_last_layer needs data with group labels"):
         require_trainable(["balanced_last_layer"], groups=False, some=True)
-    own, methods = replace(BASE, data=Folder(root="photos")), ("class_balanced", "dfr")
-    tried = candidates(own, (CORNER,), SIZE, 60.0, methods, groups=False, ticked=tmp_path / "groups.csv")
-    assert {each.name: each.config.data.groups for each in tried} == {
-        "class_balanced": "",
-        "dfr": str(tmp_path / "groups.csv"),
-    }
+    ticked = tmp_path / "groups.csv"
+    assert held_out(ticked, groups=False) == {"class_balanced": "", "dfr": str(ticked), "divdis": str(ticked)}
+
+
+def test_divdis_takes_ticked_images_whether_or_not_there_are_groups(tmp_path):
+    ticked = tmp_path / "groups.csv"  # the groups of all images do not make the ordinary ones go against the cue
+    assert held_out(ticked, groups=True) == {"class_balanced": "", "dfr": "", "divdis": str(ticked)}
+    assert set(held_out(None, groups=True).values()) == {""}
 
 
 def test_methods_that_need_groups_are_tried_where_there_are_groups():

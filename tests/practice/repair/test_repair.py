@@ -253,8 +253,8 @@ def test_a_method_gets_the_groups_of_training_images_and_the_choice_those_of_val
 ):
     # What a last layer ends with does not matter here: twenty steps a fit, not thousands.
     monkeypatch.setattr(balanced_heads, "fit_heads", lambda *given: fit_heads(*given[:-1], 20))
-    images = {part: range(60) for part in ("train", "val")}
-    rows = "".join(f"{part}/{n},x,kind{n % 2},person\n" for part, numbers in images.items() for n in numbers)
+    images = {"train": range(0, 120, 2), "val": range(60)}  # of both classes, the first of which come first
+    rows = "".join(f"{part}/{n},x,kind{n // 2 % 2},person\n" for part, numbers in images.items() for n in numbers)
     (tmp_path / "groups.csv").write_text(f"filename,label,cue,checked\n{rows}")
     labelled = replace(SWAP, groups=tmp_path / "groups.csv", methods=("dfr",))
     _, state = repair(repair_target(str(own_run(place))), tmp_path / "repairs", settings=labelled)
@@ -264,6 +264,21 @@ def test_a_method_gets_the_groups_of_training_images_and_the_choice_those_of_val
         json.loads((Path(row["run"]) / "result.json").read_text())["sizes"]["val"] == 60
         and state["evidence"] == "groups"
     )
+
+
+def test_divdis_gets_the_ticked_training_images_and_their_labels_choose_its_head(place, audited, tmp_path):
+    rows = "".join(f"val/{n},x,kind{n // 2 % 2},audit\n" for n in range(60))
+    rows += "".join(f"train/{n},x,kind1,{'person' if n % 12 == 0 else 'audit'}\n" for n in range(120))
+    (tmp_path / "groups.csv").write_text(f"filename,label,cue,checked\n{rows}")
+    labelled = replace(SWAP, groups=tmp_path / "groups.csv", methods=("divdis",))
+    _, state = repair(repair_target(str(own_run(place))), tmp_path / "repairs", settings=labelled)
+    (row,) = state["tried"]
+    assert row["status"] == "done" and row["scores"] is not None, row["reason"]
+    result = json.loads((Path(row["run"]) / "result.json").read_text())
+    assert result["sizes"]["val"] == 10  # every twelfth of 120; the audit's estimates stay to train on
+    right = result["facts"]["head_accuracies"]
+    assert all(10 * share == pytest.approx(round(10 * share)) for share in right)  # of these 10 and no others
+    assert right[result["facts"]["chosen_head"]] == max(right)
 
 
 def test_a_run_whose_images_have_changed_is_refused(place, tmp_path):

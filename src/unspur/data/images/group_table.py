@@ -14,17 +14,22 @@ from unspur.data.images.listing import Listing
 from unspur.errors import UnspurError, require
 
 COLUMNS = ("filename", "label", "cue")
+BY_A_PERSON = "person"  # in the column "checked"; "audit" is an estimate
 
 
-def read_groups(path: Path | str) -> dict[str, str]:
-    """The cue of each file name."""
+def read_groups(path: Path | str, *, ticked: bool = False) -> dict[str, str]:
+    """The cue of each file name; with ``ticked`` of those alone that a person looked at."""
     require_file(user_path(path))
     try:
         with user_path(path).open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
             missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
             require(not missing, f"{path} has no column '{(missing or [''])[0]}'; download groups.csv again.")
-            return {str(PurePosixPath(row["filename"] or "")): (row["cue"] or "").removeprefix("'") for row in table}
+            return {
+                str(PurePosixPath(row["filename"] or "")): (row["cue"] or "").removeprefix("'")
+                for row in table
+                if not ticked or row.get("checked", BY_A_PERSON) == BY_A_PERSON
+            }
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnspurError(f"{path} cannot be read as a table ({error}); name the groups.csv of an audit.") from None
 
@@ -46,12 +51,15 @@ def cues_in(part: str, names: Sequence[str], shown: Mapping[str, str]) -> dict[i
 def hold_out_labelled(
     parts: Mapping[str, Tensor], listing: Listing, path: str
 ) -> tuple[dict[str, Tensor], list[str], str]:
-    """Make the training images that the table names the validation set: the splits, the cues, and a sentence on it."""
+    """Make the training images that were ticked the validation set: the splits, the cues, and a sentence on it.
+
+    The table also names all images that nobody ticked, with the audit's estimates: these stay to train on.
+    """
     names = [listing.files[number].name for number in parts["train"].tolist()]
-    cues = cues_in("train", names, read_groups(path))
-    require(bool(cues), f"{path} names none of these training images; tick some of them, or leave data.groups out.")
+    cues = cues_in("train", names, read_groups(path, ticked=True))
+    require(bool(cues), f"{path} has no tick on any of these training images; tick some, or leave data.groups out.")
     held = torch.zeros(len(parts["train"]), dtype=torch.bool)
     held[list(cues)] = True
-    require(not bool(held.all()), f"{path} names every training image, which leaves none to train on.")
+    require(not bool(held.all()), f"{path} has a tick on every training image, which leaves none to train on.")
     note = f"{len(cues):,} training images with groups from a table are held out to validate on."
     return {**parts, "train": parts["train"][~held], "val": parts["train"][held]}, list(cues.values()), note

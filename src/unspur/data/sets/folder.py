@@ -57,7 +57,7 @@ class Folder(DataSpec):
     skip_broken: bool = False  # go on without files that cannot be decoded
     stream: bool = False  # decode again each time: slower, but nothing decoded is kept on disk
     augment: Augment = Augment()  # how training images are moved
-    groups: str = added("")  # an audit's groups.csv, whose training images become the validation set, with their groups
+    groups: str = added("")  # an audit's groups.csv: training images ticked in it validate, with their groups
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -150,8 +150,10 @@ def assemble(
     cues: list[str] = []
     if groups:
         parts, cues, note = hold_out_labelled(parts, listing, groups)
-        values[CUE] = names_in_order(cues)
-        labelled, drawn = {CUE: codes(cues, values[CUE])}, [*drawn, note]
+        drawn = [*drawn, note]
+        if CUE not in columns:  # or the listing knows it of every image
+            values[CUE] = names_in_order(cues)
+            labelled = {CUE: codes(cues, values[CUE])}
 
     def split(part: str, augment: Augment | None = None) -> Split:
         index = parts[part]

@@ -25,7 +25,6 @@ from unspur.runs.defaults import SetSize, fitted, photographs, usual_network
 from unspur.runs.estimate import images_trained
 from unspur.runs.estimate import seconds as estimated
 
-HEADS = ("ule_last_layer", "balanced_last_layer")  # they train the head of a frozen network, which must be pretrained
 THOROUGH = "thorough"  # swap also trains all layers of a pretrained network
 PRESETS = ("usual", THOROUGH)
 ALL_LAYERS = "swap, all layers"  # the candidate that the preset thorough adds
@@ -111,15 +110,17 @@ def candidates(
 
     ``methods`` names them. The default is swap if there is a cue, and the best of the methods that gained on this kind
     of cue and either need no group labels or can get them. ``ticked`` is a table of groups: methods that need some
-    group labels hold out the training images that it names.
+    group labels, or images that go against the cue, hold out the training images that a person ticked in it.
     """
     gains = expected_gains(kind_of(cues), photographs=photographs(base.data))
     usual = [name for name, gain in gains.items() if gain > 0 and (groups or _group_free(name, ticked))]
-    usual = [name for name in usual if _pretrained(base) or name not in HEADS]
+    usual = [name for name in usual if _pretrained(base) or METHODS[name].network != "pretrained"]
     found = []
     for name in dict.fromkeys(methods or (*(["swap"] if cues else []), *usual)):
         config = _configured(name, base, cues, size)
-        if ticked and not groups and METHODS[name].needs_val_groups and isinstance(config.data, Folder):
+        method = METHODS[name]
+        held_out = method.takes_ticked or (method.needs_val_groups and not groups)
+        if ticked and held_out and isinstance(config.data, Folder):
             config = replace(config, data=replace(config.data, groups=str(ticked)))
         found.append(Candidate(name, config, gains.get(name, UNKNOWN), _takes(config, base, size, seconds)))
     if preset == THOROUGH and cues and _pretrained(base):
