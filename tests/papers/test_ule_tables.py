@@ -4,7 +4,7 @@ import pytest
 
 from unspur.papers.outcome import describe
 from unspur.papers.reproduce import reproduce
-from unspur.papers.table import Cell, Score, Setup, Table, Trained
+from unspur.papers.table import Cell, Misled, Score, Setup, Table, Trained
 from unspur.papers.ule import DIGITS, TABLES
 from unspur.papers.ule_spawrious import TABLE_5_PUBLISHED, TABLE_6_PUBLISHED, VARIANTS
 from unspur.papers.ule_spawrious import TABLES as SPAWRIOUS
@@ -139,7 +139,9 @@ def test_other_methods_rows_are_those_methods_trained_as_the_table_trains():
         made = cell("table3", row, "average accuracy").setup.config(0).method
         assert (made.name, made.training.epochs, made.training.lr) == (method, 300, 0.01)
     assert cell("table5", "VREx", "many-to-many hard").setup.config(0).method.name == "vrex"
-    assert cell("table5", "Mixup-RS", "many-to-many hard").setup is None  # another method, which is not here
+    plain, mixup = (cell("table5", row, "many-to-many hard").setup.config(0).method for row in ("ERM", "Mixup-RS"))
+    assert (plain.name, mixup.name) == ("erm", "mixup") and plain.erm == mixup.training and plain.erm.epochs == 20
+    assert cell("table5", "JTT", "many-to-many hard").setup.config(0).method.erm.epochs == 1
 
 
 def test_the_other_methods_of_tables_2_and_4_are_run_and_average_as_they_were_published():
@@ -165,3 +167,33 @@ def test_the_papers_protocol_brings_both_terms_to_the_same_size_and_shows_every_
     assert {method.scale for method in methods} == {"first"} and {method.training.epochs for method in methods} == {10}
     assert sorted({method.lam for method in methods}) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     assert not any(cell.over for cell in cells)  # no lambda is chosen by what it scores in the test
+
+
+def test_urbancars_other_methods_are_those_of_its_authors_script_and_all_layers_are_trained():
+    found = {cell.row.removesuffix(" (group labels)"): cell for cell in BY_NAME["table7"].cells}  # the worst group's
+    named = {"ERM": "erm", "GroupDRO": "groupdro", "LfF": "lff", "EIIL": "eiil", "JTT": "jtt", "SPARE": "spare"}
+    configs = {row: found[row].setup.config(0) for row in named}
+    assert {row: config.method.name for row, config in configs.items()} == named
+    assert {config.arch.weights for config in configs.values()} == {"IMAGENET1K_V1"}
+    recipes = {row: vars(config.method)["erm" if row == "ERM" else "training"] for row, config in configs.items()}
+    rates = {row: (own.lr, own.weight_decay, own.epochs, own.batch_size) for row, own in recipes.items()}
+    assert rates.pop("SPARE") == (1e-4, 0.1, 300, 128) and set(rates.values()) == {(1e-3, 1e-4, 300, 128)}
+    for row in ("EIIL", "JTT", "SPARE"):  # the first training: one epoch at the rate of plain training
+        brief = configs[row].method.erm
+        assert (brief.lr, brief.weight_decay, brief.epochs) == (1e-3, 1e-4, 1)
+    assert configs["JTT"].method.up == 100 and configs["GroupDRO"].method.adjustment == 0
+
+
+def test_where_both_shortcuts_mislead_is_the_mean_of_those_groups_and_not_the_worst_of_all():
+    # Li et al.: ERM has 97.6 and a gap of 69.2 where both mislead, which Table 7 prints as a worst group of 28.4.
+    # Groups y, background, object: of 0 1 1 and 1 0 0 the mean is (20 + 40) / 2 = 30; the worst of all is 10.
+    accuracy = {(0, 0, 0): 0.9, (0, 0, 1): 0.1, (0, 1, 1): 0.2, (1, 0, 0): 0.4, (1, 1, 0): 0.7, (1, 1, 1): 1.0}
+    groups = [
+        {"y": y, "attributes": {"background": b, "object": o}, "accuracy": a} for (y, b, o), a in accuracy.items()
+    ]
+    result = {"tests": {"test": {"groups": groups, "worst_group_accuracy": 0.1}}}
+    assert Misled("test").of(None, result, None) == pytest.approx(30)
+    measures = {cell.row: cell.measure for cell in BY_NAME["table7"].cells if cell.column == "worst-group accuracy"}
+    worst = {"SPARE (group labels)", "ERM, last layer", "ULE"}
+    assert {row for row, measure in measures.items() if measure == Score("test", "worst_group_accuracy")} == worst
+    assert {measures[row] for row in set(measures) - worst} == {Misled("test")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, Protocol, cast
 
 from unspur.data.files.fetch import DataFiles
@@ -36,6 +37,18 @@ class Score:
         tests = result["stages"][self.stage]["tests"] if self.stage else result["tests"]
         value = tests[self.test][self.field]
         return None if value is None else 100 * value
+
+
+@dataclass(frozen=True)
+class Misled:
+    """The mean accuracy of a test set's groups in which every attribute is that of another class."""
+
+    test: str
+
+    def of(self, run: Run, result: Result, data_dir: Path | None) -> float | None:
+        groups = result["tests"][self.test]["groups"]
+        values = [own["accuracy"] for own in groups if own["y"] not in own["attributes"].values()]
+        return 100 * fmean(values) if values else None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from unspur.papers.table import Cell, Measure, Score, Setup, Table, Trained, as_training, quoted
-from unspur.papers.ule_peers import OTHERS, QUICKER, peer
+from unspur.papers.table import Cell, Measure, Misled, Score, Setup, Table, Trained, as_training
+from unspur.papers.ule_peers import OTHERS, OTHERS_URBANCARS, QUICKER, peer, urbancars
 
 AVERAGE, WORST = "average accuracy", "worst-group accuracy"
 MEAN_GROUP, WORST_GROUP = Score("test", "mean_group_accuracy"), Score("test", "worst_group_accuracy")  # Eq. 4 and 5
@@ -27,7 +27,6 @@ OPEN = (
     "logits."
 )
 EQ_4 = "ULE's average is Eq. 4's, the mean over groups; those of the other methods weigh groups as in training."
-QUOTED_ERM = "The published ERM trains all layers; ours trains the last one, as ULE does, in a row of its own."
 
 
 def last_layer(model: str, data: str, *settings: str, at: str = "") -> Setup:
@@ -206,31 +205,27 @@ TABLE_4 = Table(
     quick=(), differs=f"{OTHERS} {OPEN} {EQ_4}",
 )  # fmt: skip
 
+TABLE_7_PUBLISHED = {  # average and worst group
+    "ERM": (97.6, 28.4), "GroupDRO (group labels)": (91.6, 75.2), "LfF (group labels)": (97.2, 34.0),
+    "EIIL (group labels)": (95.5, 50.6), "JTT (group labels)": (95.9, 55.8), "SPARE (group labels)": (96.6, 76.9),
+    "ERM, last layer": NOTHING, "ULE": (98.2, 71.6),
+}  # fmt: skip
+
+
+def table_7() -> tuple[Cell, ...]:
+    own = {"ERM, last layer": erm("ResNet-50", "urbancars"), "ULE": last_layer("ResNet-50", "urbancars")}
+    cells = []
+    for row, (average, worst) in TABLE_7_PUBLISHED.items():
+        setup = own.get(row) or urbancars(row)
+        measure: Measure = WORST_GROUP if row in own or setup.method == "spare" else Misled("test")
+        cells.append(Cell(row, AVERAGE, average, None, setup, AS_TRAINED))
+        cells.append(Cell(row, WORST, worst, None, setup, measure))
+    return tuple(cells)
+
+
 TABLE_7 = Table(
-    "ule", "table7", "UrbanCars, ResNet-50",
-    (
-        *quoted(
-            {
-                "ERM": (97.6, 28.4), "GroupDRO (group labels)": (91.6, 75.2), "LfF (group labels)": (97.2, 34.0),
-                "EIIL (group labels)": (95.5, 50.6), "JTT (group labels)": (95.9, 55.8),
-                "SPARE (group labels)": (96.6, 76.9),
-            },
-            (AVERAGE, WORST),
-        ),
-        *(
-            Cell(row, column, value, None, setup, measure)
-            for row, setup, published in (
-                ("ERM, last layer", erm("ResNet-50", "urbancars"), NOTHING),
-                ("ULE", last_layer("ResNet-50", "urbancars"), (98.2, 71.6)),
-            )
-            for column, value, measure in (
-                (AVERAGE, published[0], Score("test", "train_weighted_accuracy")),
-                (WORST, published[1], Score("test", "worst_group_accuracy")),
-            )
-        ),
-    ),
-    quick=(),
-    differs=f"{QUOTED_ERM} {OPEN} The average weighs groups as in training, as the paper's must: "
+    "ule", "table7", "UrbanCars, ResNet-50", table_7(), quick=(),
+    differs=f"{OTHERS_URBANCARS} {OPEN} The average weighs groups as in training, as the paper's must: "
     "with one of eight groups at 71.6 % the mean over groups is at most 96.5 %.",
 )  # fmt: skip
 
