@@ -211,3 +211,28 @@ def test_every_shortfall_has_a_reason_and_no_reason_is_left_without_one(scripts)
     names = [f"{line.table}|{line.cell.row}|{line.cell.column}" for line in below]
     reasons = json.loads((ROOT / "results/shortfalls.json").read_text())
     assert not [pattern for pattern in reasons if not any(fnmatch(name, pattern) for name in names)]
+
+
+def test_methods_of_the_papers_photographs_stand_beside_plain_training_of_their_own_series(scripts):
+    from result_files import over_seeds, read
+    from stand_in_table import HEADERS, STOOD_FOR, stand_in
+
+    tables = "\n".join(stand_in()).split("#### ")[1:]
+    lines = [[[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[4:]] for table in tables]
+    rows = {
+        key: {row[0]: dict(zip(HEADERS, row, strict=True)) for row in own if row}
+        for key, own in zip(STOOD_FOR, lines, strict=True)
+    }
+    assert {"erm", "mixup", "lisa", "ule_last_layer"} <= set(rows["ule/table5"])
+    assert set(rows["masktune/table2"]) == {"groupdro", "erm", "masktune"}
+    masked = [
+        row["tests"]["before"]["test"]["worst_group_accuracy"]
+        for row in read("photographs")["rows"]
+        if (row["method"], row["set"]) == ("masktune", "petscapes")
+    ]  # of the same size of images
+    beside = {"masktune": over_seeds(masked)}
+    for method, name in (("cim", "compare-petscapes-pixels"), ("groupdro", "compare-petscapes-tuned")):
+        (erm,) = [row for row in read(name)["datasets"][0]["rows"] if row["method"] == "erm"]
+        beside[method] = over_seeds([seed["worst"] for seed in erm["chosen"]["none"]])
+    assert {method: rows["masktune/table1"][method]["its ERM: worst"] for method in beside} == beside
+    assert len(set(beside.values())) == 3 and rows["masktune/table1"]["erm"]["its ERM: worst"] == ""
