@@ -3,6 +3,8 @@
 The network is made by hand: it fires for the square's colour and has the convolutions of `small_cnn`, which do not pad.
 """
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -13,7 +15,7 @@ from unspur.data.sets.planted_mnist import BiasedMNIST
 from unspur.data.shortcuts.drawn import Square
 from unspur.errors import UnspurError
 from unspur.methods.masktune import MaskTune
-from unspur.saliency.threshold import Soft
+from unspur.saliency.threshold import MeanStd, Soft
 from unspur.train.recipe import SGD
 
 SQUARES = {
@@ -23,6 +25,7 @@ SQUARES = {
     "red, 6x6, inset": Square(row=3, column=3, size=6, colour=(255, 0, 0)),
 }
 IMAGES = torch.arange(300)
+NOTES = Path(__file__).parents[2] / "results/notes/masktune.md"
 
 
 class Planted(BiasedMNIST):
@@ -78,6 +81,29 @@ def test_a_square_is_hidden_if_it_lies_in_a_corner_or_maps_lie_where_their_cells
     # and the inset one, at 3 to 8, is hidden in part alone
     share = square_hidden(SQUARES[name], place=place)
     assert share < 0.6 if (name, place) == ("red, 6x6, inset", "stretched") else share > 0.85
+
+
+RED = (255, 0, 0)
+HIDDEN = {  # row and column, size, deviations above the mean: per cent hidden with maps stretched, and centred
+    (0, 4, 2): (100, 100),
+    (0, 6, 2): (67, 100),
+    (3, 4, 2): (38, 100),
+    (3, 6, 2): (28, 92),
+    (3, 6, 1): (67, 100),
+    (3, 6, 0): (100, 100),
+}
+
+
+@pytest.mark.parametrize(("at", "size", "num_std"), HIDDEN)
+def test_place_size_and_threshold_each_decide_how_much_is_hidden_as_the_notes_say(at, size, num_std):
+    square = Square(row=at, column=at, size=size, colour=RED)
+    both = [
+        square_hidden(square, place=place, threshold=MeanStd(num_std=num_std)) for place in ("stretched", "centred")
+    ]
+    assert [100 * share for share in both] == pytest.approx(HIDDEN[at, size, num_std], abs=0.6)  # whole per cent
+    where, above = "inset" if at else "corner", ("mean", "mean + 1 sd", "mean + 2 sd")[num_std]
+    shares = " | ".join(f"{share} %" for share in HIDDEN[at, size, num_std])
+    assert f"| {size}x{size}, {where} | {above} | {shares} |" in NOTES.read_text(encoding="utf-8")
 
 
 def test_what_is_hidden_grows_by_pixels():
