@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from unspur.core.options import options
 from unspur.data.base import Split, aligned_with, groups_of
 from unspur.data.catalog import DATASETS, load
 from unspur.data.files.fetch import DataFiles
@@ -79,6 +80,14 @@ def test_one_square_of_the_authors_code_is_red_and_the_default_stays_the_blue_on
     assert mini("biased_mnist").attribute_values == {"square": ("none", "blue")}
     assert conflicting(data.train, data.train) == [100, 100]
     assert torch.equal(mini("biased_mnist").train.x, mini("biased_mnist", draw="text").train.x)
+
+
+def test_the_help_of_the_squares_names_the_colours_of_both_draws():
+    help_of = {option.key: option.comment for option in options(DATASETS["biased_mnist"]())}
+    text, authors = (mini("biased_mnist", squares=2, draw=draw).attribute_values for draw in ("text", "authors"))
+    assert f"at the top right: {text['square2'][1]}; with draw=authors {authors['square2'][1]}" in help_of["squares"]
+    assert "on the same images" in help_of["squares"]
+    assert help_of["draw"].endswith(f"authors: 4s and 5s, left square {authors['square'][1]}")
 
 
 def test_two_squares_follow_the_same_rule_independently():

@@ -40,8 +40,8 @@ class BiasedMNIST(Planted, MNISTBased):
     about: ClassVar[About] = _about(f"{MASKTUNE}, section 4.1 and appendix A.1")
     usual_conflict: ClassVar[float] = 0.01
 
-    squares: Literal[1, 2] = 1  # 2 adds a red square at the top right
-    draw: Literal["text", "authors"] = added("text")  # which samples conflict: any, or as in the authors' code
+    squares: Literal[1, 2] = 1  # 2 adds one at the top right: red; with draw=authors blue, and on the same images
+    draw: Literal["text", "authors"] = added("text")  # which digits conflict: any; authors: 4s and 5s, left square red
 
     @property
     def shortcuts(self) -> dict[str, Square]:
