@@ -114,7 +114,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "dcwp-table1-tries": papers.dcwp_tries,
     "dcwp-masks": papers.dcwp_masks,
     "dcwp-start": papers.dcwp_start,
-    "ule-table1-paper-mini": partial(papers.ule_protocol, "ule-table1-paper-mini"),
+    **{name: partial(papers.ule_protocol, name) for name in ("ule-table1-paper-mini", "ule-table1-paper-equal-mini")},
     "ule-trials": papers.ule_trials,
     "ule-digits": papers.ule_effect,
     "ule-last-layer": papers.ule_last_layer,
