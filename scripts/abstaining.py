@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from stored_rows import add_row
 
-from unspur.core.files import read_json, write_json
 from unspur.data.base import Split, aligned_with
 from unspur.data.files.fetch import DataFiles
 from unspur.evaluation.abstention import LEARNED
@@ -97,12 +98,7 @@ def main() -> None:
         entries = enter(case.methods, [name], [seed], arch=case.arch, settings=case.settings, data_dir=args.data_dir)
         for config in (entry.first for entry in entries if entry.method in case.methods):
             place = {"set": name, "seed": seed, "method": config.method.name}
-            stored = read_json(FILE) if FILE.exists() else {"command": "python scripts/abstaining.py", "rows": []}
-            if any(all(old[key] == value for key, value in place.items()) for old in stored["rows"]):
-                continue
-            made = place | row(config, case.test, args)
-            write_json(FILE, {**stored, "rows": [*stored["rows"], made]})
-            print(place, {key: made[key] for key in ("coverage", "error", "aurc", "against")}, flush=True)
+            add_row(FILE, "python scripts/abstaining.py", place, partial(row, config, case.test, args))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from stored_rows import add_row
 
-from unspur.core.files import read_json, write_json
 from unspur.core.seeds import stream
 from unspur.data.base import Split
 from unspur.data.files.fetch import DataFiles
@@ -76,10 +77,6 @@ def row(name: str, method: str, on_top: bool, seed: int, data_dir: Path | None) 
     fit = config.method.fit(config.arch.build(data, seed=seed), train, val=data.val, seed=seed)
     score = evaluate(fit.model, data)[case.test]
     return {
-        "set": name,
-        "method": method,
-        "swap": on_top,
-        "seed": seed,
         "accuracy": score["accuracy"],
         "worst_group_accuracy": score["worst_group_accuracy"],
         "settings": settings,
@@ -103,12 +100,8 @@ def main() -> None:
         for on_top in (False, True)
     ]
     for place in wanted:
-        stored = read_json(FILE) if FILE.exists() else {"command": "python scripts/swap_on_top.py", "rows": []}
-        if any(all(old[key] == value for key, value in place.items()) for old in stored["rows"]):
-            continue
-        done = row(place["set"], place["method"], place["swap"], place["seed"], options.data_dir)
-        write_json(FILE, {**stored, "rows": [*stored["rows"], done]})
-        print(place, f"{100 * done['accuracy']:.2f}", done["seconds"], flush=True)
+        make = partial(row, place["set"], place["method"], place["swap"], place["seed"], options.data_dir)
+        add_row(FILE, "python scripts/swap_on_top.py", place, make)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,14 @@ import csv
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from stored_rows import add_row
 from torch import Tensor, nn
 
-from unspur.core.files import read_json, write_json
 from unspur.data.base import Dataset, aligned_with
 from unspur.data.files.fetch import DataFiles
 from unspur.evaluation.scores import evaluate
@@ -182,14 +183,9 @@ def main() -> None:
     for name, seed in itertools.product(args.sets.split(","), parse_seeds(args.seeds)):
         at = bench(name, seed, args.runs, args.data_dir)
         for finder in FINDERS:
-            place = {"set": name, "seed": seed, "finder": finder}
-            stored = read_json(FILE) if FILE.exists() else {"command": "python scripts/who_finds.py", "rows": []}
-            done = any(all(old[key] == value for key, value in place.items()) for old in stored["rows"])
-            if done or (finder in METHODS and finder not in at.configs):
-                continue
-            made = place | row(at, finder)
-            write_json(FILE, {**stored, "rows": [*stored["rows"], made]})
-            print(place, {key: made[key] for key in ("precision", "recall", "worst_group_accuracy")}, flush=True)
+            if finder not in METHODS or finder in at.configs:
+                place = {"set": name, "seed": seed, "finder": finder}
+                add_row(FILE, "python scripts/who_finds.py", place, partial(row, at, finder))
 
 
 if __name__ == "__main__":
