@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -9,11 +7,7 @@ from methods.shortcuts import network
 from unspur.errors import UnspurError
 from unspur.methods import selectivenet
 from unspur.methods.selectivenet import SelectiveNet
-from unspur.parts.abstaining import Selector, WithUnits, selective_loss
-from unspur.runs.config import configure
-from unspur.runs.experiment import run
-from unspur.runs.folder import Run
-from unspur.runs.scoring import learned_selector, score_run
+from unspur.parts.abstaining import WithUnits, selective_loss
 from unspur.train.recipe import SGD
 
 RECIPE = SGD(lr=0.05, epochs=10, batch_size=64)
@@ -62,16 +56,6 @@ def test_the_selector_is_the_first_unit_on_the_features():
     features = both.network[:-1](x)
     found = both.selector("selection").confidence(features, logits)
     assert torch.allclose(found.float(), units[:, 0].sigmoid(), atol=1e-5)
-
-
-def test_a_stored_run_is_evaluated_by_what_it_learnt(tmp_path):
-    settings = ["data.train=300", "data.val=100", "data.test=100", "training.epochs=2", "arch.width=16"]
-    run(configure("selectivenet", "parity", settings=settings), tmp_path)
-    (folder,) = tmp_path.glob("selectivenet-*")
-    scores = score_run(Path(folder), None, (), None, coverage=0.8)["selective"]["unbiased"]
-    assert set(scores) == {"product", "softmax_response", "agreement", "learned"}
-    assert scores["learned"]["n"] == 100 and sum(group["n"] for group in scores["learned"]["groups"]) == 100
-    assert isinstance(learned_selector(Run.open(folder)), Selector)
 
 
 def test_what_cannot_work_is_refused():
