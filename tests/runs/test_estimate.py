@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +9,7 @@ from PIL import Image
 from data.photos import class_folders, photo
 from unspur.data.files.fetch import DataFiles
 from unspur.errors import UnspurError
+from unspur.methods.catalog import METHODS
 from unspur.methods.dcwp import DCWP, Tuning
 from unspur.methods.erm import ERM
 from unspur.methods.jtt import JTT
@@ -18,7 +22,7 @@ from unspur.parts.debias import MaskTraining
 from unspur.parts.mining import GCE
 from unspur.runs.config import configure
 from unspur.runs.defaults import SetSize, given_keys
-from unspur.runs.estimate import blind, doubts, images_trained, prepared, seconds, size_of, summary
+from unspur.runs.estimate import BESIDE, blind, doubts, images_trained, prepared, seconds, size_of, summary
 from unspur.train.recipe import SGD
 
 SMALL = ["data.size=32", "arch.hidden=0"]
@@ -85,6 +89,21 @@ def test_the_images_of_every_stage_are_counted():
     assert images_trained(SSA(attribute=SGD(epochs=2), training=SGD(epochs=3)), 100) == 100 * (2 * 2 + 3)
     assert images_trained(LfF(training=SGD(epochs=3)), 100) == 600
     assert images_trained(MRM(erm=SGD(epochs=2), masks=masks), 100) == pytest.approx(200 + 200 + 300)  # nothing mined
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_step_with_more_beside_it_is_estimated_within_a_factor_of_two_of_what_was_measured(name):
+    measured = []
+    for file in (Path(__file__).parents[2] / "results").glob("compare-*.json"):
+        if "frozen" not in file.name:  # heads on features have no such steps
+            rows = json.loads(file.read_text())["datasets"][0]["rows"]
+            measured += [row["cost"] for row in rows if row["method"] == name and row["cost"]]
+    assert measured and BESIDE[name] / 2 < min(measured) <= max(measured) < 2 * BESIDE[name]
+    method = METHODS[name](training=SGD(epochs=3))
+    assert images_trained(method, 100) == pytest.approx(300 * BESIDE[name])
+    if " to " in method.cost:  # a stated range holds all that was measured
+        least, most = map(float, method.cost.split(" to "))
+        assert least <= round(min(measured), 1) and round(max(measured), 1) <= most
 
 
 @pytest.mark.parametrize("method", ["erm", "ule_last_layer"])

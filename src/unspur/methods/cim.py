@@ -37,7 +37,7 @@ class CIM(Method):
 
     name: ClassVar[str] = "cim"
     paper: ClassVar[str] = "arXiv:2106.06620"
-    cost: ClassVar[str] = "1.4"
+    cost: ClassVar[str] = "1.2 to 2.2"
     one_device: ClassVar[bool] = True
     training: Optimiser = Adam(batch_size=256)
     lam: float = 5.0  # lambda: weight of the triplet loss

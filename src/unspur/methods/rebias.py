@@ -33,7 +33,7 @@ class ReBias(Method):
 
     name: ClassVar[str] = "rebias"
     paper: ClassVar[str] = "arXiv:1910.02806"
-    cost: ClassVar[str] = "1.5"
+    cost: ClassVar[str] = "2.5 to 6.1"
     own_stages: ClassVar[tuple[str, ...]] = ("patches",)
     one_device: ClassVar[bool] = True
     training: Optimiser = Adam(batch_size=256)
