@@ -29,7 +29,7 @@ def test_the_objective_is_equation_9_written_as_a_loop():
         # the mistakes are those of the other classes' samples, and not of its own
         mistaken = torch.stack([-(1 - chance[i, k]).log() for i in range(7) if y[i] != k]).mean()
         total = total + missed + held.lam[k] * (mistaken - held.slack[k]) + 0.7 * held.slack[k]
-    assert torch.isclose(held.objective(model, Batch(x, y, torch.arange(7)), 0).loss, total, atol=1e-5)
+    assert torch.isclose(held.objective(model, Batch(x, y, torch.arange(7)), 0).loss, total / 3, atol=1e-5)
 
 
 def test_multipliers_ascend_and_slacks_descend_and_neither_is_negative():
@@ -48,7 +48,7 @@ def test_multipliers_begin_at_mu_and_slacks_at_the_first_batchs_mistakes_and_bot
     found, batch = sides(logits, y), Batch(logits, y, y)
     # lambda (mistaken - phi) is 0 at first, and mu phi = 0.7 mistaken
     first = held.objective(nn.Identity(), batch, 0)
-    assert torch.isclose(first.loss, (found.missed + 0.7 * found.mistaken).sum())
+    assert torch.isclose(first.loss, (found.missed + 0.7 * found.mistaken).mean())
     held.see(Moment(nn.Identity(), "", 0, 0, None, batch, first))
     assert torch.allclose(held.lam, torch.full((3,), 0.7)) and torch.allclose(held.slack, found.mistaken)
     resumed, other = duals(mu=0.7), Batch(-logits, y, y)

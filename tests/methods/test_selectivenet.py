@@ -49,13 +49,31 @@ def test_it_answers_where_labels_can_be_told_at_about_the_coverage_asked_for():
     assert fit.facts["abstains"] == "selection" and fit.artifacts["selector"].shape == (33,)
 
 
-def test_the_selector_is_the_first_unit_on_the_features():
-    both = WithUnits(network().eval(), 3, seed=0)
-    x = torch.randn(5, 7)
-    logits, units = both.outputs(both, x)
+@pytest.mark.parametrize("normal", [True, False])
+def test_the_selector_is_the_first_unit_on_the_features(normal):
+    both = WithUnits(network(), 3, seed=0, normal=normal).train()
+    for _ in range(20):
+        both.outputs(both, 3 * torch.randn(50, 7) + 5)  # until the normalisation knows these samples
+    x = 3 * torch.randn(5, 7) + 5
+    logits, units = both.eval().outputs(both, x)
     features = both.network[:-1](x)
     found = both.selector("selection").confidence(features, logits)
-    assert torch.allclose(found.float(), units[:, 0].sigmoid(), atol=1e-5)
+    assert torch.allclose(found.float(), units[:, 0].sigmoid(), atol=1e-4)
+
+
+def test_a_unit_on_large_features_is_certain_of_nothing_before_it_has_learnt():
+    # or its sigmoid would have no slope left, and every sample would be selected for good
+    x, model = torch.randn(50, 7, generator=torch.Generator().manual_seed(0)), nn.Sequential(Far(), nn.Linear(7, 2))
+    for normal in (True, False):
+        chosen = (both := WithUnits(model, 1, seed=0, normal=normal)).outputs(both, x)[1].sigmoid()
+        assert bool((chosen.min() > 0.05) & (chosen.max() < 0.95)) == normal
+
+
+class Far(nn.Module):
+    """Features that are large and all alike but for a little."""
+
+    def forward(self, x):
+        return 1e3 + x
 
 
 def test_what_cannot_work_is_refused():

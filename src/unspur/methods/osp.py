@@ -22,13 +22,13 @@ from unspur.train.session import Session
 class OSP(LogitsMethod):
     """One-sided prediction: cover each class under a bound on what is wrongly taken for it (OSP, Eq. 9 and 10).
 
-    The sum over classes k of the mean of -log f_k over its samples + lambda_k (the mean of -log(1 - f_k) over all
-    *other* samples - phi_k) + mu phi_k. The network and the slacks phi descend, the multipliers lambda ascend, around
-    mu, where they begin; slacks begin at the first batch's mistakes. These starts and the rates are ours: multipliers
-    leave mu by sqrt(rate / slack_rate) times what mistakes fall by, so slacks are the faster. A public copy has
-    -log(1 - f) of the sample's own class, which unlearns it. The classes are one softmax, so that with two of them mu
-    changes nothing but the scale of class-balanced cross-entropy. `unspur evaluate RUN --coverage C`, mode
-    softmax_response, is the paper's threshold. One device.
+    The mean over classes k (the paper: the sum) of the mean of -log f_k over its samples + lambda_k (the mean of
+    -log(1 - f_k) over all *other* samples - phi_k) + mu phi_k. The network and the slacks phi descend, the multipliers
+    lambda ascend, around mu, where they begin; slacks begin at the first batch's mistakes. These starts and the rates
+    are ours: multipliers leave mu by sqrt(rate / slack_rate) times what mistakes fall by, so slacks are the faster. A
+    public copy has -log(1 - f) of the sample's own class, which unlearns it. The classes are one softmax, so that with
+    two of them mu changes nothing but the scale of class-balanced cross-entropy. `unspur evaluate RUN --coverage C`,
+    mode softmax_response, is the paper's threshold. One device.
     """
 
     name: ClassVar[str] = "osp"

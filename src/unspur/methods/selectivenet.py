@@ -26,9 +26,10 @@ class SelectiveNet(LogitsMethod):
     """Learn classes and a unit that selects what to answer, at a target coverage (SelectiveNet, Eq. 2 and 3).
 
     alpha (the selected samples' mean loss + lambda max(0, c - coverage)^2) + (1 - alpha) an auxiliary head's mean loss
-    on all samples, which is not kept. The unit is one sigmoid on the features that the last layer reads, where the
-    paper has a hidden layer before it. The selected loss is divided by the coverage, as Eq. 2 says; the code that is
-    copied most does not. `unspur evaluate RUN --coverage C` has it as the mode learned. One device.
+    on all samples, which is not kept. The unit is one sigmoid on the features that the last layer reads, normalised
+    over the batch, where the paper has a hidden layer before its normalisation. The selected loss is divided by the
+    coverage, as Eq. 2 says; the code that is copied most does not. `unspur evaluate RUN --coverage C` has it as the
+    mode learned. One device.
     """
 
     name: ClassVar[str] = "selectivenet"
@@ -51,7 +52,8 @@ class SelectiveNet(LogitsMethod):
         head_of(model)
 
     def _fit(self, model: nn.Module, train: Split, val: Split | None, session: Session) -> Fit:
-        both = WithUnits(model, 1 + head_of(model).out_features, session.seed)  # which to answer, and another head
+        classes = head_of(model).out_features
+        both = WithUnits(model, 1 + classes, session.seed, normal=True)  # which to answer, and another head
 
         def objective(model: nn.Module, batch: Batch, step: int) -> Minimised:
             logits, units = both.outputs(model, batch.x)

@@ -226,8 +226,8 @@ TABLE_4 = Table(
     "affine maps (CIFAR-10, Cats vs. Dogs), ours shift them by up to an eighth of a side and do not turn them. SR is "
     "the first stage of MaskTune. SN, DG and OSP are trained as that is, for the paper does not say how theirs were: "
     "SN for each coverage; DG plainly for the first third of its epochs, as its authors' script does, with a payoff of "
-    "2.2, of 2 for two classes; OSP with a mu of 0.49. SN selects by one sigmoid on the features, without the hidden "
-    f"layer that its paper puts before it. {SCHEDULE} {READING}",
+    "2.2, of 2 for two classes; OSP with a mu of 0.49. SN selects by one sigmoid on normalised features, without the "
+    f"hidden layer that its paper puts before it. {SCHEDULE} {READING}",
 )  # fmt: skip
 TABLE_7 = Table(
     "masktune", "table7", "Selective classification at more coverages, ResNet-32",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -38,14 +40,23 @@ class Selector(NamedTuple):
 
 
 class WithUnits(nn.Module):
-    """A network, and linear units on the features that its last layer reads."""
+    """A network, and linear units on the features that its last layer reads; ``normal``: normalised over the batch.
 
-    def __init__(self, network: nn.Module, units: int, seed: int) -> None:
+    A sigmoid on features as they are may be certain of all samples after a few steps, and then has no slope left.
+    """
+
+    def __init__(self, network: nn.Module, units: int, seed: int, *, normal: bool = False) -> None:
         super().__init__()
         head = head_of(network)
+        self.norm = nn.BatchNorm1d(head.in_features, affine=False) if normal else None
         with seeded(seed, "units"):
             self.units = nn.Linear(head.in_features, units)
         self.network = network
+
+    @property
+    def networks(self) -> tuple[Callable[[Tensor], object], ...]:
+        """What a pass that measures batch norm calls, so that it reaches the units' own."""
+        return (partial(self.outputs, self),)
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.network(x)
@@ -54,12 +65,18 @@ class WithUnits(nn.Module):
     def outputs(self, model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and units from one pass of ``model``, which is this module or a wrapper around it."""
         features, logits = with_features(model, x, head_of(self.network))
-        return logits.float(), self.units(features.float())
+        features = features.float()
+        return logits.float(), self.units(features if self.norm is None else self.norm(features))
 
     def selector(self, kind: Kind) -> Selector:
-        """The first unit."""
-        weight, bias = self.units.weight[0], self.units.bias[:1]
-        return Selector(kind, torch.cat([weight, bias]).detach().cpu())
+        """The first unit, which the normalisation is a part of: both are linear."""
+        weight, bias = self.units.weight[0].detach().double(), self.units.bias[:1].detach().double()
+        if self.norm is not None:
+            mean, variance = self.norm.running_mean, self.norm.running_var
+            assert mean is not None and variance is not None  # it tracks them
+            weight = weight / (variance.double() + self.norm.eps).sqrt()
+            bias = bias - weight @ mean.double()
+        return Selector(kind, torch.cat([weight, bias]).cpu())
 
 
 def selective_loss(losses: Tensor, selected: Tensor, coverage: float, lam: float) -> Tensor:

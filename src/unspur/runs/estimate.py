@@ -47,8 +47,8 @@ HEAD_STEP = 1e-3  # seconds of a step of one head on features
 MINED = 0.05  # share of the images that JTT shows more often
 RATES = 8  # that large_lr tries
 COSTS = {"masks": 1.5, "ule": 3.5}  # of a step with gates, and of ULE's two networks with a second derivative
-# Of a step with more than one pass, or with a network beside. What cim and rebias add is the same for any network, so that
-# small ones pay most: 1.2 to 2.2 and 2.5 to 6.1 in results/compare-*.json, of which this is the middle.
+# Of a step with more than one pass, or with a network beside. What cim and rebias add is the same for any network, so
+# that small ones pay most: 1.2 to 2.2 and 2.5 to 6.1 in results/compare-*.json, of which this is the middle.
 BESIDE = {"asam": 2.0, "cim": 1.6, "disent": 2.0, "divdis": 2.0, "lff": 2.0, "rebias": 4.0}
 ENOUGH, ENOUGH_EACH = 100, 10  # training images, in all and of each class, below which figures are mostly chance
 
