@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import compare_tables as compare
+import finder_tables as finders
 import paper_tables as papers
 import practice_tables as practice
 import recipe_tables as recipe
@@ -105,6 +106,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "first-page-made": first_page_made,
     **{name: partial(compare.compared, name) for name in compare.COMPARED},
     "compare-mined": compare.mined,
+    "mining": finders.found,
+    "abstaining": finders.abstaining,
     "compare-winners": compare.winners,
     "stand-in": stand_in,
     "masktune-no-harm": papers.no_harm,
