@@ -54,9 +54,7 @@ class Source(NamedTuple):
 
 
 TEN_EPOCHS = "10 epochs instead of 100"
-SHORT_CIFAR = Departure(
-    "CIFAR-10 as JPEG", "8 epochs instead of 300, one seed, no augmentation, a tenth held out instead of a fifth"
-)
+SHORT_CIFAR = Departure("CIFAR-10 as JPEG", "8 epochs instead of 300, one seed")
 SHORT = "400 steps for the masks, one seed"
 SMALL_CIFAR = Departure("without ImageNet weights, CIFAR-10 as JPEG", f"6 epochs, {SHORT}")
 SMALLER_CIFAR = Departure("without ImageNet weights, CIFAR-10 as JPEG", f"3 epochs, {SHORT}")
